@@ -1,7 +1,10 @@
 """The JSON of a run's files, of which a test gives the fields that matter to it."""
 
-from dataclasses import MISSING, fields, is_dataclass
+from inspect import isclass
 from typing import Any, get_args, get_origin, get_type_hints
+
+from msgspec import NODEFAULT, Struct
+from msgspec.structs import fields
 
 from quota_ops.model.commit import Provenance
 from quota_ops.model.stored import to_json
@@ -14,7 +17,7 @@ def complete(name: str, values: dict[str, Any]) -> dict[str, Any]:
     The others have their default, or are empty.
     """
     file = find_run_file(name)
-    if file is None or not is_dataclass(file.kind):
+    if file is None or not issubclass(file.kind, Struct):
         return values
     hints = get_type_hints(file.kind)
     found = {
@@ -31,13 +34,13 @@ def complete(name: str, values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _make_default(field: Any, hint: Any) -> Any:
-    if field.default is not MISSING:
+    if field.default is not NODEFAULT:
         return field.default
-    if field.default_factory is not MISSING:
+    if field.default_factory is not NODEFAULT:
         return to_json(hint, field.default_factory())
     if type(None) in get_args(hint):
         return None
-    if is_dataclass(hint):
+    if isclass(hint) and issubclass(hint, Struct):
         return {}
     if get_origin(hint) is tuple:
         return []

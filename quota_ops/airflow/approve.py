@@ -2,13 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from airflow.providers.standard.operators.hitl import ApprovalOperator
 from airflow.sdk import Param
 from airflow.sdk.exceptions import TaskAwaitingInput
+from msgspec.structs import replace
 
 from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.links import find_page_link

@@ -3,11 +3,11 @@
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
+from msgspec.structs import replace
 
 from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, make_event
 from quota_ops.airflow.each_cluster import work_on_each

@@ -2,12 +2,12 @@
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
+from msgspec.structs import replace
 
 from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied

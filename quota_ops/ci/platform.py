@@ -2,9 +2,10 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from quota_ops.model import code_host
 from quota_ops.model.code_host import Repository
@@ -13,8 +14,7 @@ from quota_ops.model.errors import InvalidInput
 GITHUB, GITLAB = "github", "gitlab"
 
 
-@dataclass(frozen=True, slots=True)
-class Platform:
+class Platform(Struct, frozen=True):
     """A job of a CI platform; empty values outside of any.
 
     `targets` are the commits that the branch of a pull request is compared with, the first that

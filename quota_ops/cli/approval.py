@@ -2,11 +2,12 @@
 
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.run_end import MOST
@@ -31,8 +32,7 @@ from quota_ops.store.run.folder import RunFolder
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class ApprovalOptions:
+class ApprovalOptions(Struct, frozen=True):
     """The options that approve a plan or override guards, and who gave them.
 
     `allow` has the guards to override, each with the reason; `approve` is the digest of a plan.

@@ -5,20 +5,19 @@ every pair.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True)
-class IdleRule:
+class IdleRule(Struct, frozen=True):
     """When an option has no effect: with any option in `beside`, or without all in `without`.
 
     With any option in `unless` it always has an effect.

@@ -1,9 +1,10 @@
 """The common part of `adopt` and `release --from-ledger`: a run that changes the ledger."""
 
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
+
+from msgspec import Struct
 
 from quota_ops.cli.console import show_result
 from quota_ops.cli.options import EntityFlags
@@ -23,8 +24,7 @@ from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.run.folder import RunFolder
 
 
-@dataclass(frozen=True)
-class OwnershipRun:
+class OwnershipRun(Struct, frozen=True):
     """A run that changes the ledger: its cluster, its desired state, who started it and why."""
 
     session: Session

@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from quota_ops.cli.console import warn_invalid, warn_unnamed
 from quota_ops.desired.read import find_cluster, read_cluster, read_policy
@@ -32,8 +33,7 @@ if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
 
 
-@dataclass(frozen=True)
-class Session:
+class Session(Struct, frozen=True, dict=True):
     """What a command on one cluster works with, read when it is first needed.
 
     A CLUSTER is its name, or the path of its folder. Raises InvalidInput if there is none.

@@ -2,12 +2,12 @@
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 import click
+from msgspec import Struct
 
 from quota_ops.cli import options
 from quota_ops.cli.approval import ApprovalOptions, find_approver
@@ -48,8 +48,7 @@ _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
 """The commands with the option --out."""
 
 
-@dataclass(frozen=True)
-class StageOptions:
+class StageOptions(Struct, frozen=True):
     """The options of a command that runs stages, as they were typed; not every command has all."""
 
     session: Session

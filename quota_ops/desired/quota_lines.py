@@ -5,7 +5,8 @@ What is not plain, and every problem, is read by `quotas_file` from PyYAML's nod
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from quota_ops.desired.limits import Limit
 from quota_ops.desired.names import require_canonical
@@ -36,13 +37,12 @@ class _Unread(ValueError):
     """The file is not plain, or has a problem."""
 
 
-@dataclass(slots=True)
-class _Entry:
+class _Entry(Struct):
     """The fields of an entry that were read so far, with the places of names and limits."""
 
-    names: dict[str, str | None] = field(default_factory=dict)
-    places: dict[str, Span] = field(default_factory=dict)
-    limits: list[Limit] = field(default_factory=list)
+    names: dict[str, str | None] = {}
+    places: dict[str, Span] = {}
+    limits: list[Limit] = []
     has_limits: bool = False
     reason: str | None = None
     values: int = 1

@@ -1,9 +1,11 @@
 """The files beside the clusters' folders that several clusters use."""
 
+import dataclasses
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.files import SHARED, YAML
@@ -57,7 +59,7 @@ def add_shared_profiles(
             profiles |= _read_profiles(source, use, profiles)
         for problem in found.listed:
             words = f"{problem.message} The cluster {cluster.policy.cluster} uses this file."
-            problems.add(replace(problem, message=words))
+            problems.add(dataclasses.replace(problem, message=words))
     return cluster._replace(profiles=profiles), tuple(sources)
 
 

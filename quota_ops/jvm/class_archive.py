@@ -3,9 +3,10 @@
 import hashlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+
+from msgspec import Struct
 
 # The JVM warns of an archive that it cannot use, and then starts without it.
 _QUIET = "-Xlog:cds*=off"
@@ -16,8 +17,7 @@ def record_classes(file: Path) -> tuple[str, ...]:
     return (_QUIET, f"-XX:ArchiveClassesAtExit={file}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClassArchive:
+class ClassArchive(Struct, frozen=True, kw_only=True):
     """The archive of one program, Java and class path, in a folder of archives.
 
     Its file name contains the SHA-256 of its content, because a damaged archive crashes the JVM.

@@ -4,11 +4,12 @@ import hashlib
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
+
+from msgspec import Struct
 
 from quota_ops.jvm.java import QUICK_START, find_java
 from quota_ops.model.errors import MissingTool
@@ -22,8 +23,7 @@ def show_nothing(_done: int, _all: int) -> None:
     """Report no progress."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class PinnedJars:
+class PinnedJars(Struct, frozen=True, kw_only=True):
     """The jars of a program: the Ivy file that lists them, and the SHA-256 of each by file name."""
 
     title: str

@@ -1,9 +1,10 @@
 """Where a code host shows a repository: the page of a commit, and the line of a file in it."""
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 from urllib.parse import quote, urlsplit
+
+from msgspec import Struct
 
 
 class Host(NamedTuple):
@@ -48,8 +49,7 @@ _FRAGMENT = re.compile("#[^#{]*{line}$")
 _PLACEHOLDERS = ("{commit}", "{path}", "{line}")
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository on a code host: the address of a line and, if known, of commits.
 
     All have `{commit}`; `line` also has `{path}`, below the root of the repository, and `{line}`;

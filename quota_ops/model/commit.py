@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple, Self
 
+from msgspec import Struct
+
 MOST_UNCOMMITTED = 20
 """The maximum number of uncommitted files to list, because Git hashes each of them."""
 
@@ -58,8 +60,7 @@ MOST_COMMITS = 20
 """The maximum number of commits that a run lists."""
 
 
-@dataclass(frozen=True, slots=True)
-class Changes:
+class Changes(Struct, frozen=True):
     """The commits that changed the files of a cluster since the last applied commit, newest first.
 
     `total` counts them all, `commits` has the first MOST_COMMITS. If `since` is None, no commit was

@@ -1,7 +1,6 @@
 """Values of frozen classes as JSON values and back, by the types of their fields."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import is_dataclass
 from datetime import datetime
 from enum import Enum
 from functools import cache
@@ -104,7 +103,7 @@ def _find_form(kind: Any) -> _Form:
     elif isclass(kind) and issubclass(kind, Enum) and not issubclass(kind, str):
         names = Literal[tuple(member.name.lower() for member in kind)]  # type: ignore[valid-type]
         form = _Form(names, lambda member: member.name.lower(), lambda name: kind[name.upper()])
-    elif is_dataclass(kind) or hasattr(kind, "_fields"):
+    elif hasattr(kind, "__match_args__"):
         form = _form_of_class(kind, "")
     return form
 
@@ -160,9 +159,9 @@ def _unless_none(step: Step) -> Step:
 
 
 def _form_of_class(kind: Any, tag: str) -> _Form:
-    """Return the form of a dataclass or a named tuple: a struct with the same fields."""
+    """Return the form of a record or a named tuple: a struct with the same fields."""
     hints = get_type_hints(kind)
-    usual = getattr(kind, "_field_defaults", {})  # those of a dataclass must be in a file
+    usual = getattr(kind, "_field_defaults", {})  # those of a record must be in a file
     forms = {name: _find_form(hints[name]) for name in kind.__match_args__}
     struct = msgspec.defstruct(
         kind.__name__,

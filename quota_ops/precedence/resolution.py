@@ -5,7 +5,8 @@ quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-2
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS
@@ -16,8 +17,7 @@ ANONYMOUS = "ANONYMOUS"
 """The user name of a client without authentication."""
 
 
-@dataclass(frozen=True, slots=True)
-class Level:
+class Level(Struct, frozen=True):
     """One level of the lookup; `own` has each entity type, and whether it has a name there.
 
     A type without a name is the default of that type. `rank` is 1 (first) to 8; levels of IP
@@ -70,8 +70,7 @@ def find_level(entity: Entity) -> Level | None:
     return _OF_OWN.get(tuple((kind, name is not None) for kind, name in entity.parts))
 
 
-@dataclass(frozen=True, slots=True)
-class Rung:
+class Rung(Struct, frozen=True):
     """A level for one client: the entity of the client there, and its limit or None.
 
     `escaped` is set when the level is for client ids and the client has none: the limit never
@@ -84,8 +83,7 @@ class Rung:
     escaped: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Resolution:
+class Resolution(Struct, frozen=True):
     """The limit that applies to one client and one key, and all levels of the lookup.
 
     `shared_by` are the tags by which brokers count (KIP-257): clients with the same tags share the

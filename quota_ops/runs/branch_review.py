@@ -1,9 +1,12 @@
 """The review of a branch: its clusters whose files differ, each compared with the merge base."""
 
+import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from operator import attrgetter
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.desired.clusters import refuse_stray_files
 from quota_ops.desired.files import SHARED, cluster_folders
@@ -26,8 +29,7 @@ CLUSTERS = "clusters"
 """The folder of the reports, one folder for each cluster."""
 
 
-@dataclass(frozen=True)
-class ReviewOptions:
+class ReviewOptions(Struct, frozen=True):
     """The options that all clusters of a review share; `out` is the folder of its files."""
 
     store: RunStore
@@ -51,7 +53,7 @@ def _below_root(branch: Branch, problems: Sequence[Problem]) -> tuple[Problem, .
     """Return problems by place, at changed lines, with paths that code hosts need."""
     top = f"{branch.desired_state}/"
     placed = (
-        replace(problem, file=f"{branch.prefix}{problem.file.removeprefix(top)}")
+        dataclasses.replace(problem, file=f"{branch.prefix}{problem.file.removeprefix(top)}")
         for problem in branch.place_problems(problems)
     )
     return tuple(sorted(placed, key=attrgetter("file", "line", "column")))

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import Claimed, GuardsRefused, InvalidInput, QuotaOpsError
 from quota_ops.model.runs.outcome import Outcome

@@ -7,7 +7,8 @@ files writes other rows than the plan of the merge base would, for example becau
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.findings.cluster_rules import check_cluster
 from quota_ops.model.errors import (

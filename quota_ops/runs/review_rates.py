@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.model.clusters.registration import NO_BROKERS

@@ -3,10 +3,12 @@
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.desired.git.commit import BundleVersion, list_changes
 from quota_ops.kafka.connection import Connection
@@ -35,8 +37,7 @@ if TYPE_CHECKING:
     from quota_ops.stages.plan.alter import TypedChanges
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """A run and everything that its stages need; a stage opens the cluster with `connect`."""
 
     folder: RunFolder
@@ -48,7 +49,7 @@ class Run:
     """Looks up the connection to the audit topic by its name."""
     find_use: Callable[[str], PrometheusConnection] = find_prometheus
     """Looks up the connection to the Prometheus of the cluster by its name."""
-    allow: Mapping[str, str] = field(default_factory=dict)
+    allow: Mapping[str, str] = {}
     author: Author | None = None
     """Who overrides the guards that `allow` names."""
     approve: str | None = None

@@ -9,9 +9,10 @@ import json
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Self
 from uuid import uuid4
+
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -25,8 +26,7 @@ _WRITERS = 16
 _PREFIX = "diff-"
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """An attempt for some runs; the engine writes TABLE/folder=NUMBER/FILE to its place.
 
     NUMBER is the position of the run, from 0.

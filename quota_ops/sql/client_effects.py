@@ -8,12 +8,12 @@ import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
 from hashlib import sha256
 from typing import Protocol
 from uuid import uuid4
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.plans.client_effects import (

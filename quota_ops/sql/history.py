@@ -1,10 +1,10 @@
 """The events of quotas and clusters, computed from the history when a reader needs them."""
 
 from collections.abc import Collection
-from dataclasses import replace
 from typing import NamedTuple
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from quota_ops.model.history import history
 from quota_ops.model.history.fleet_history import QUOTA_DRIFTS, FleetHistory

@@ -7,7 +7,6 @@ import csv
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from io import TextIOWrapper
 from itertools import count
@@ -17,6 +16,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import INVENTORY
@@ -34,8 +34,7 @@ _SHOWN = 40
 """How many characters of a cell a message shows."""
 
 
-@dataclass(frozen=True, slots=True)
-class Inventory:
+class Inventory(Struct, frozen=True):
     """The files of an inventory, all of one format and with the same columns in the same order."""
 
     place: Place

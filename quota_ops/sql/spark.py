@@ -6,12 +6,12 @@ import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from importlib.resources import as_file, files
 from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
+from msgspec.structs import replace
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession

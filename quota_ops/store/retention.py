@@ -6,11 +6,14 @@ kept days of recorded use, each run whose writes are not yet verified, the newes
 each ledger and of its claims, and every file that no run recorded.
 """
 
+import dataclasses
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import islice, pairwise
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.moment import iso_utc
@@ -32,8 +35,7 @@ from quota_ops.store.run.names import latest_first, read_id, read_number
 from quota_ops.store.run.state import RunState
 
 
-@dataclass(frozen=True, slots=True)
-class Expired:
+class Expired(Struct, frozen=True):
     """A run, an overview or a file that need not be kept, and the files that prune removes."""
 
     what: str
@@ -196,7 +198,7 @@ def _find_look(
 def _only_read(folder: RunFolder) -> bool:
     """Return whether a run compared or planned without an error, and left no record of its own."""
     names = set(folder.place.list())
-    state = RunState(replace(folder, names=frozenset(names)))
+    state = RunState(dataclasses.replace(folder, names=frozenset(names)))
     if state.has_sent or any(name.startswith("end-") for name in names) or names & _RUN_RECORDS:
         return False
     try:

@@ -1,8 +1,9 @@
 """The series of a cluster in a Prometheus: which preset fits, and which rules lose names."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.usage import Metric

@@ -5,12 +5,12 @@ up to five minutes after a broker stopped.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import pairwise
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from msgspec import Struct
 
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.usage.series import SeriesNames, Time
@@ -98,8 +98,7 @@ def read_parts(
                 yield Samples(series.read(since, until), series.read_scrapes(since, until))
 
 
-@dataclass(frozen=True)
-class _SeriesOf:
+class _SeriesOf(Struct, frozen=True):
     """The series of a broker and a quota key; none without a metric."""
 
     server: Prometheus

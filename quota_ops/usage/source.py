@@ -1,10 +1,10 @@
 """A source of samples, and samples as tables."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import pyarrow as pa
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
@@ -49,8 +49,7 @@ class Samples(NamedTuple):
     up: pa.Table
 
 
-@dataclass(frozen=True, slots=True)
-class UsageSource:
+class UsageSource(Struct, frozen=True):
     """The Prometheus of one cluster, and the names of its metrics there."""
 
     connection: PrometheusConnection

@@ -28,7 +28,7 @@ print(time.process_time() - began)
 """Prints the CPU seconds of building the DAGs when everything is imported."""
 DAG_FILE = """\
 from contextlib import contextmanager
-from dataclasses import replace
+from msgspec.structs import replace
 from pathlib import Path
 from quota_ops.airflow import build_dags, drift
 open_run, root = drift.open_run, Path(__file__).parents[1]

@@ -2,9 +2,9 @@
 
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from functools import partial
 
+from msgspec.structs import replace
 from playwright.sync_api import Page, expect
 
 from quota_ops.model.runs.outcome import Outcome, Status

@@ -3,10 +3,10 @@
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster

@@ -2,10 +2,10 @@
 
 import math
 import shutil
-from dataclasses import replace
 from functools import partial
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.model.quotas.rows import DesiredRow

@@ -1,8 +1,9 @@
 """Temporary limits on a real broker; the recorded start of a run decides what applies."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import Refused
 from quota_ops.model.plans.hold import Hold

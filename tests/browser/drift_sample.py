@@ -1,8 +1,9 @@
 """A drift report with many rows and a month of history."""
 
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
+
+from msgspec.structs import replace
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.history.history import DayHistory, QuotaHistory

@@ -1,7 +1,8 @@
 """A sample report that shows everything a page can show."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quota_ops.model.history.past import Past
 from quota_ops.model.plans.plan import rank_by_risk

@@ -1,12 +1,13 @@
 """Each decision about a waiting plan: how the run ends, what is written and recorded."""
 
+import dataclasses
 import re
-from dataclasses import replace
 from getpass import getuser
 from typing import Any
 
 import pytest
 from fastapi import HTTPException
+from msgspec.structs import replace
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.plans.approval import Decision, DecisionKind
@@ -146,7 +147,7 @@ def test_nobody_answers(taken: Repository, quotas: Quotas, monkeypatch: pytest.M
         assert (shown, body.count("| `many` | 599 |"), len(body) < 5000) == (11, 1, True)
         nobody(waiting)
 
-    run = replace(taken, approval_seconds=0.001).run(RECONCILE, look)
+    run = dataclasses.replace(taken, approval_seconds=0.001).run(RECONCILE, look)
     assert (run.state, run.tasks, run.tries["approve"]) == ("failed", NOT_APPROVED, 1)
     assert f"plan {decision(run).digest[:8]} was not approved in time" in said(run, "apply")
     assert (decision(run).said, decision(run).by) == (DecisionKind.NOTHING, None)
@@ -226,7 +227,7 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
             reject("stop", by="mallory")(waiting)
         approve("checked", by="olga")(waiting)
 
-    first = replace(demo, approvers=["olga"]).run(RECONCILE, answer)
+    first = dataclasses.replace(demo, approvers=["olga"]).run(RECONCILE, answer)
     assert (first.state, first.tasks) == ("success", DONE)
     assert (decision(first).guards, decision(first).by) == ((), "olga")
     assert demo.run(RECONCILE).state == "success", "nothing to write"

@@ -9,11 +9,12 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import IO, Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.errors import Claimed
 from quota_ops.model.plans.ledger_edits import INTENDED

@@ -2,11 +2,12 @@
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.kafka import delivery
 from quota_ops.model.errors import QuotaOpsError

@@ -1,8 +1,10 @@
 """A run store that another tool copies to a bucket, and back: every decision stays the same."""
 
-from dataclasses import replace
+import dataclasses
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind
 from quota_ops.model.quotas.tables import DIFFERENCES, HOLDS, LEDGER
@@ -61,7 +63,7 @@ def test_a_copied_store_decides_the_same(lab: Lab, address: str, tmp_path: Path)
     local = tmp_path / "store"
 
     sync(str(local), address)
-    moved = decisions(replace(lab, address=address), digest, first)
+    moved = decisions(dataclasses.replace(lab, address=address), digest, first)
 
     assert decisions(lab, digest, first) == moved
     assert moved["sequence"] == 5
@@ -71,5 +73,5 @@ def test_a_copied_store_decides_the_same(lab: Lab, address: str, tmp_path: Path)
     assert (kinds["user=bob"], kinds["user=dan"]) == ("drifted", "removed")
 
     sync(address, str(tmp_path / "back"))
-    back = decisions(replace(lab, address=str(tmp_path / "back")), digest, first)
+    back = decisions(dataclasses.replace(lab, address=str(tmp_path / "back")), digest, first)
     assert back == {**moved, "sequence": 8}

@@ -1,7 +1,8 @@
 """Reports shared by the tests of every format: a complete one, and one with hostile names."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.plans.guard import GuardFinding

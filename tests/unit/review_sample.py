@@ -1,6 +1,6 @@
 """Reviews for the tests of the comment and the annotations: hostile texts, and many changes."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput, Refused

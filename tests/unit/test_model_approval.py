@@ -3,13 +3,13 @@
 import json
 import os
 import pwd
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.model.plans.approval import (
     LARGE,

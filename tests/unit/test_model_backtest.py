@@ -1,7 +1,8 @@
 """Guards tried on plans of the history."""
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from quota_ops.model.history.backtest import (
     count_stopped_then,

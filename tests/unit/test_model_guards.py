@@ -1,11 +1,11 @@
 """The findings of guards by cases; tests/cases/guards explains the format."""
 
-from dataclasses import replace
 from math import inf
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.plans.effect import Risk

@@ -1,10 +1,10 @@
 """A hold: its text, how long it lasts, and which entities it covers."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.plans.hold import Hold, find_hold, select_current_holds
 from quota_ops.model.plans.policy import EVERYTHING

@@ -1,11 +1,11 @@
 """Whose an entity is, by the mapping of cluster.yaml, and which quotas change their owner."""
 
-from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from typing import Any
 
 from hypothesis import example, given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity

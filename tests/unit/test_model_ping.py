@@ -1,8 +1,7 @@
 """The result of a ping: success, a missing permission, or a missing broker."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right

@@ -1,13 +1,13 @@
 """A plan as a value: its digest, its counts, and its order on screen."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from math import inf, isfinite, nan
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
 from quota_ops.model.plans.guard import GuardFinding

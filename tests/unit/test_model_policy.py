@@ -1,12 +1,12 @@
 """Filters and policies: what they accept, and their JSON form."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.model.plans.plan import digest
 from quota_ops.model.plans.policy import (
@@ -161,7 +161,7 @@ def test_what_is_no_policy_is_refused(damage: dict[str, object]) -> None:
         from_json(Policy, values | damage)
 
 
-@pytest.mark.parametrize("field", sorted(Policy.__dataclass_fields__))
+@pytest.mark.parametrize("field", sorted(Policy.__struct_fields__))
 def test_a_policy_without_a_field_is_refused(field: str) -> None:
     """A missing field is an error, not its default."""
     values = to_json(Policy, Policy(cluster="demo", cluster_id="id", connection="demo"))

@@ -1,6 +1,6 @@
 """A review of a branch: the lines that it links, what blocks, its new findings, its exit code."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import Unreachable

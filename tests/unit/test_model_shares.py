@@ -1,6 +1,6 @@
 """What the shares of limits of the whole cluster give rise to, once brokers are known."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from quota_ops.findings.codes import ABOVE_CEILING, OVERCOMMITTED, STARVING
 from quota_ops.findings.shares import check_shares

@@ -1,6 +1,6 @@
 """What a cut would have done, to those whom it would have throttled the longest."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 

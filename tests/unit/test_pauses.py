@@ -1,7 +1,6 @@
 """Whether anything may be written: paused, frozen by the clocks of a zone, or neither."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -9,6 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.errors import InvalidInput

@@ -1,9 +1,9 @@
 """The question before a plan is applied."""
 
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import Absent

@@ -1,11 +1,11 @@
 """The audit record of a run: complete, valid by its schema, and split to fit a broker's limit."""
 
 import json
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from jsonschema import Draft202012Validator
+from msgspec.structs import replace
 
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.rollback import Rollback

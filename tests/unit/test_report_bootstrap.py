@@ -1,8 +1,7 @@
 """Verification by the bootstrap address alone: the texts never claim that more was read."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline.brokers import broker_words, brokers_words

@@ -3,9 +3,9 @@
 import html
 import json
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.runs.report import Report

@@ -3,10 +3,10 @@
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.model.plans.guard_rules import EarlierRuns, judge
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind

@@ -2,8 +2,9 @@
 
 import json
 import re
-from dataclasses import replace
 from math import inf, nan
+
+from msgspec.structs import replace
 
 from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.stored import to_json

@@ -4,9 +4,9 @@ import html
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.runs.report import Report

@@ -1,7 +1,8 @@
 """The overview of many clusters."""
 
 import re
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.model.history.fleet_history import FleetHistory
 from quota_ops.model.quotas.difference import Action, Kind

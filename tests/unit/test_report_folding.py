@@ -1,6 +1,6 @@
 """A change of a profile: shown once, with the quotas that it moves."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.review.comment import as_comment

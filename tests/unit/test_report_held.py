@@ -1,7 +1,8 @@
 """Held rows, and a cluster that must not be written, in each output for people."""
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
 
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Action, Kind

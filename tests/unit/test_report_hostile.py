@@ -3,7 +3,6 @@
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime
 from io import StringIO
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
+from msgspec.structs import replace
 
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.errors import InvalidDesiredState

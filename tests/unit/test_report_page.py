@@ -2,11 +2,11 @@
 
 import re
 from base64 import b64encode
-from dataclasses import replace
 from hashlib import sha256
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Provenance

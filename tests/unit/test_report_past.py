@@ -1,9 +1,9 @@
 """New drift and known drift, in words."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.history.history import DayHistory, QuotaHistory
 from quota_ops.model.history.past import Past
@@ -48,7 +48,7 @@ NO_ALTER = "No alter in the history did it, and Kafka does not record who did."
 def report_of(*quotas: QuotaHistory, **more: object) -> Report:
     """Return a drift report of RAISED and DELETED with a history."""
     known = {Key(quota.entity, quota.key): quota for quota in quotas}
-    past = replace(Past(known, (DAY,)), **more)  # type: ignore[arg-type]
+    past = replace(Past(known, (DAY,)), **more)
     plan = replace(PLAN, differences=(RAISED, DELETED), desired=20, actual=19)
     return replace(PLANNED, plan=plan, validated=(), past=past)
 

@@ -1,8 +1,7 @@
 """The status of each row at the end of a run."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.runs.outcome import Status
@@ -25,7 +24,7 @@ GONE = one_row(Kind.GONE, Action.FORGET, None, None)
 def report_of(row: Difference, **more: object) -> Report:
     """Return a report about one row."""
     changes = {"plan": replace(PLAN, differences=(row,)), "validated": (), **more}
-    return replace(PLANNED, **changes)  # type: ignore[arg-type]
+    return replace(PLANNED, **changes)
 
 
 UNANSWERED = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.UNANSWERED),)

@@ -1,8 +1,7 @@
 """The screens of the command line, laid out for a pipe."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem

@@ -1,8 +1,7 @@
 """The sentence that summarizes a run."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import Absent

@@ -1,10 +1,10 @@
 """Colour and progress on a terminal."""
 
 import re
-from dataclasses import replace
 from io import StringIO
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.runs.outcome import Status
 from quota_ops.report.outline.layout import Span, Tone, plain

@@ -1,7 +1,8 @@
 """A broker that is unreachable during verify: unchanged rows are counted, not listed."""
 
 import json
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict

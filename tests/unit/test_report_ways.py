@@ -1,9 +1,9 @@
 """The ways out of drift: when it is reverted, what keeps a run from it, and the command."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.commit import Provenance
 from quota_ops.model.plans.guard import GuardFinding

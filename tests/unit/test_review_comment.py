@@ -2,12 +2,12 @@
 
 import json
 import re
-from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plans.capacity import Capacity

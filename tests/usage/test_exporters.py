@@ -3,7 +3,6 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
@@ -12,6 +11,7 @@ import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+from msgspec.structs import replace
 
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.model.usage.series import Time

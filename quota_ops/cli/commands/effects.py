@@ -2,13 +2,13 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from heapq import nsmallest
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result

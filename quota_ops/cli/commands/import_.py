@@ -1,10 +1,11 @@
 """The command `import`: write YAML files from the quotas that a cluster stores."""
 
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 import click
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_screen, warn_unnamed
@@ -120,8 +121,7 @@ def import_(
     write_desired_state(source, into, group_by, owner, with_profiles=profiles, with_groups=groups)
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True):
     """The source of the quotas; `folder` is the cluster's folder, None if it does not exist yet."""
 
     cluster: str

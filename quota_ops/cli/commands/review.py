@@ -3,12 +3,12 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import click
+from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.idle_options import refuse_idle

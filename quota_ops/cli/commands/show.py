@@ -1,9 +1,9 @@
 """The command that shows the report of an earlier run."""
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result

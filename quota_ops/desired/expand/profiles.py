@@ -1,7 +1,8 @@
 """The limits of a profile, with those of the profiles that it extends."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from quota_ops.desired.limits import Derivation, Limit
 from quota_ops.desired.profiles import Profile, Profiles
@@ -26,14 +27,11 @@ def refuse_invalid_profiles(profiles: Profiles) -> None:
             profile.source.refuse_at(extended.span, message, remedy)
 
 
-@dataclass(frozen=True)
-class ProfileLimits:
+class ProfileLimits(Struct, frozen=True):
     """The limits of profiles with those that they extend, each worked out once."""
 
     profiles: Profiles
-    known: dict[tuple[str, tuple[str, ...]], Sequence[tuple[str, float, Derivation]]] = field(
-        default_factory=dict
-    )
+    known: dict[tuple[str, tuple[str, ...]], Sequence[tuple[str, float, Derivation]]] = {}
 
     def find(self, quota: Quota, reference: Reference) -> dict[str, Limit]:
         """Return the limits of a quota's profile by key; add a problem if it cannot be used."""

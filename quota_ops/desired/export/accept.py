@@ -1,10 +1,11 @@
 """Accept drift: change the files of a cluster so that they declare what the cluster stores."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from difflib import unified_diff
 from pathlib import Path
 from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.disk import write_files

@@ -2,11 +2,11 @@
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
 import yaml
+from msgspec import Struct
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export import quotas_text
@@ -116,8 +116,7 @@ def _find_field(text: str, field: str) -> Any:
     return next((value for name, value in fields if name.value == field), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Imported:
+class Imported(Struct, frozen=True):
     """The files by name, what they leave out, and how many entities are not managed here."""
 
     files: dict[str, str]

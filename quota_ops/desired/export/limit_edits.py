@@ -6,11 +6,11 @@ a whole file again would change its layout. Whatever cannot be changed so safely
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from textwrap import dedent
 from typing import Any, NamedTuple
 
 import yaml
+from msgspec.structs import replace
 
 from quota_ops.desired.export.quotas_text import quota_entry
 from quota_ops.desired.export.spelling import spell_limit

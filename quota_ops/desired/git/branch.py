@@ -3,11 +3,13 @@
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.code_owners import PLACES, find_disagreements
@@ -26,8 +28,7 @@ _REMEDY = "Merge the target branch into this one, and run the review again."
 _FEW = 3
 
 
-@dataclass(frozen=True, slots=True)
-class Merge:
+class Merge(Struct, frozen=True):
     """The clusters' files after a merge; `changed` are the paths that differ from the target.
 
     They and `conflicts` are paths from the desired state.
@@ -107,8 +108,7 @@ _NO_CLUSTER = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Branch:
+class Branch(Struct, frozen=True):
     """The checked-out branch and the commit where it left its target; paths as in `Repository`."""
 
     repository: Repository

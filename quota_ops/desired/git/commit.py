@@ -3,11 +3,13 @@
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha1, sha256
 from itertools import chain, islice
 from pathlib import Path
 from time import monotonic, sleep
+
+from msgspec import Struct
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.code_owners import find_disagreements
@@ -41,8 +43,7 @@ _SETTLED_AFTER = 10.0
 _PAUSE = 0.1
 
 
-@dataclass(frozen=True, slots=True)
-class BundleVersion:
+class BundleVersion(Struct, frozen=True):
     """The version of a DAG bundle as Airflow states it, and where its files are.
 
     `bare` is the bundle's own repository; None when it has none.

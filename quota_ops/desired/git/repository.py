@@ -5,9 +5,11 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.commit import Commit
 from quota_ops.model.errors import GitFailed
@@ -35,8 +37,7 @@ _HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _SAFE_DIRECTORY = "safe.directory"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """An entry of a commit at a path: its mode in octal digits, and the id of its object."""
 
     mode: str
@@ -53,16 +54,15 @@ class Entry:
         return self.mode == "160000"
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """The repository of a folder; paths are those below the folder, in both directions.
 
     Every method raises GitFailed when Git refuses, is not installed or takes too long.
     """
 
     folder: Path
-    options: tuple[str, ...] = field(default=())
-    objects: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+    objects: dict[str, str] = {}
     """Variables that name another folder for new objects."""
 
     @classmethod

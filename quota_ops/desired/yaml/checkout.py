@@ -8,13 +8,14 @@ import logging
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from itertools import islice
 from operator import attrgetter
 from pathlib import Path, PurePosixPath
 from stat import S_ISDIR, S_ISLNK, S_ISREG
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.desired.yaml.problems import LinkError, NotAFileError, TooLargeError, TooManyError
 from quota_ops.model.errors import find_limit
@@ -46,8 +47,7 @@ class Entry(NamedTuple):
     kind: Kind
 
 
-@dataclass(frozen=True, slots=True)
-class Folder:
+class Folder(Struct, frozen=True):
     """An open folder of desired state; `path` is as a person typed it.
 
     Names are paths below it, with slashes. Each component is opened from the one before, so that

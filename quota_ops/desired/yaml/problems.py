@@ -4,8 +4,10 @@ import errno
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Finding, Problem
@@ -17,13 +19,12 @@ MOST = 1_000
 _LONGEST_MESSAGE = 1_000
 
 
-@dataclass
-class Problems:
+class Problems(Struct):
     """The listed problems, in the order in which they were found, and the number of others."""
 
-    listed: list[Problem] = field(default_factory=list)
+    listed: list[Problem] = []
     unlisted: int = 0
-    files: set[str] = field(default_factory=set)
+    files: set[str] = set()
     """Every file that has a problem, listed or not."""
     _by_file: Counter[str] = field(default_factory=Counter)
 

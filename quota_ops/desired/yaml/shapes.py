@@ -4,10 +4,10 @@ The reader and the JSON Schemas use the same tables.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple, get_type_hints
 
 import yaml
+from msgspec import Struct
 
 from quota_ops.desired.yaml import values
 from quota_ops.desired.yaml.scalars import read_text
@@ -34,8 +34,7 @@ class Field(NamedTuple):
     schema: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Struct, frozen=True):
     """A mapping: what messages call it and its fields, the fields, and which are required.
 
     `instead` has the fields that replace a required one.
@@ -46,7 +45,7 @@ class Shape:
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()
     reserved: frozenset[str] = frozenset()
-    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    instead: Mapping[str, tuple[str, ...]] = {}
 
     @property
     def takes(self) -> str:

@@ -1,11 +1,12 @@
 """The text of a YAML file, read whole or refused, and the places of its problems."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import yaml
+from msgspec import Struct
 
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.problems import LinkError, NotAFileError, Problems, TooLargeError
@@ -42,8 +43,7 @@ class Span(NamedTuple):
     length: int = 1
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(Struct, frozen=True, dict=True):
     """The text of one file, and the list that its problems are added to.
 
     `file` is the path as a person typed it, `name` the path below the cluster's folder, `content`

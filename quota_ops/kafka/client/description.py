@@ -1,8 +1,9 @@
 """The description of a cluster: its id, its brokers, and the endpoints that receive requests."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
+
+from msgspec import Struct
 
 from quota_ops.model.runs.verification import BOOTSTRAP
 
@@ -38,8 +39,7 @@ class Broker(NamedTuple):
         return f"{name} {self.address}"
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterDescription:
+class ClusterDescription(Struct, frozen=True):
     """A cluster as its brokers describe it, with the brokers sorted by id.
 
     `bootstrap` is the bootstrap address that responded; it is set if only that address is used.

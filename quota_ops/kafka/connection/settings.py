@@ -4,8 +4,9 @@ Sources: CONFIGURATION.md of librdkafka; KafkaConnectionManager.DEFAULT_CONFIG o
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 PROTOCOLS = ("plaintext", "ssl", "sasl_plaintext", "sasl_ssl")
 OAUTHBEARER = "OAUTHBEARER"
@@ -18,8 +19,7 @@ NOT_OFFERED = {
 """Mechanisms that users may expect, and what to use instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(Struct, frozen=True):
     """A setting: librdkafka's name, and the rules for its value.
 
     `layer` is the requirement without which the setting has no effect: sasl or ssl in the

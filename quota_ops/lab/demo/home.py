@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
@@ -20,8 +21,7 @@ WINDOW = 3
 """Of how many seconds the broker limits the average; its default, 11, shows a new limit later."""
 
 
-@dataclass(frozen=True, slots=True)
-class Home:
+class Home(Struct, frozen=True):
     """A folder with everything that the demo creates; the demo changes no other files."""
 
     path: Path

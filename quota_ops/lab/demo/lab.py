@@ -5,8 +5,9 @@ import shlex
 import subprocess
 import sys
 from concurrent.futures import Future
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from quota_ops.kafka.connection import find_connection
 from quota_ops.lab.airflow.server import RunningAirflow
@@ -41,8 +42,7 @@ def expect(claim: object, otherwise: str) -> None:
         raise StoryFailed(otherwise)
 
 
-@dataclass(frozen=True, slots=True)
-class Lab:
+class Lab(Struct, frozen=True):
     """The home of the demo, its narration, and the Airflow that is starting."""
 
     home: Home

@@ -5,9 +5,10 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
+
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 
@@ -83,8 +84,7 @@ A_MONTH_AGO: Mapping[str, tuple[Edit, ...]] = {
 """The edits that turn today's files into those of a month ago; etl.yaml existed too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Repository:
+class Repository(Struct, frozen=True):
     """A repository with desired_state/demo and dags, and the commits of the demo."""
 
     root: Path

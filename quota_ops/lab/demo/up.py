@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
 from importlib.resources import as_file
 from pathlib import Path
 
+from msgspec import Struct
 from platformdirs import user_state_path
 
 from quota_ops.connections import connections_folder
@@ -32,8 +32,7 @@ _OWN_SANDBOX = "sandbox.pid"
 """The file in Airflow's home with the process of the sandbox that `up` started."""
 
 
-@dataclass(frozen=True, slots=True)
-class Up:
+class Up(Struct, frozen=True):
     """The running services; `started` is whether this call started Airflow.
 
     `owns_sandbox` is whether `stop_services` stops the sandbox too.

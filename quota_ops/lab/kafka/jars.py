@@ -4,7 +4,6 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -19,8 +18,7 @@ DEFAULT_VERSION = "4.3.1"
 _VERSIONS = files("quota_ops.lab.kafka") / "versions"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Pins(PinnedJars):
+class Pins(PinnedJars, frozen=True, kw_only=True):
     """A Kafka version's jars.
 
     `log_settings` is on the broker's class path under its own name, by which the version's

@@ -3,9 +3,10 @@
 import os
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from quota_ops.jvm.class_archive import ClassArchive, record_classes
 from quota_ops.jvm.java import QUICK_START, find_java
@@ -20,8 +21,7 @@ FORMAT, SERVE = "kafka.tools.StorageTool", "kafka.Kafka"
 """The main classes of the two programs."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Jvm:
+class Jvm(Struct, frozen=True, kw_only=True):
     """A Java runtime with a Kafka version on its class path.
 
     It uses the class archives that the set-up made, or records new ones in the folder `recording`.

@@ -1,16 +1,18 @@
 """The sandbox of `quota-ops sandbox`: brokers in the background, with the name `demo`."""
 
 import base64
+import dataclasses
 import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from secrets import token_urlsafe
 from shutil import rmtree
 
+from msgspec import Struct
+from msgspec.structs import replace
 from platformdirs import user_state_path
 
 from quota_ops.connections import connections_folder
@@ -31,8 +33,7 @@ _VARIABLE = "QUOTA_OPS_STORE_VARIABLE"
 _DAYS = "365"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Certificates:
+class Certificates(Struct, frozen=True, kw_only=True):
     """A key store with the brokers' key and certificate, and the authority as a PEM file."""
 
     key_store: Path
@@ -91,8 +92,7 @@ _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
 _FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop removes it.\n"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SandboxStatus:
+class SandboxStatus(Struct, frozen=True, kw_only=True):
     """The sandbox: its folder, its connection file, and its nodes (none before the first start).
 
     `started` is whether this call started it.
@@ -241,7 +241,7 @@ def _secure(config: BrokerConfig, auth: str, certificates: Certificates | None) 
             "ssl.keystore.password": certificates.password,
         }
     prefix = f"listener.name.{listener.lower()}"
-    return replace(
+    return dataclasses.replace(
         config,
         listeners={listener: listener},
         super_users=("admin",),

@@ -1,13 +1,13 @@
 """Facts that brokers report about themselves besides quotas; findings and warnings use them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quota_ops.model.clusters.registration import Absent
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerFacts:
+class BrokerFacts(Struct, frozen=True):
     """One broker; a value that could not be read is None.
 
     `version` is a release line of Apache Kafka, `4.3`. `callback_class` is the value of
@@ -29,8 +29,7 @@ class BrokerFacts:
         return self.network_threads + self.io_threads
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterFacts:
+class ClusterFacts(Struct, frozen=True):
     """The brokers in order of id, the identity of quota-ops, and the users of the cluster.
 
     `principal` is the user of quota-ops, as far as the client can know it: `User:alice`;
@@ -66,8 +65,7 @@ OLD = 5.0
 even if nothing changes (metadata.max.idle.interval.ms)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Struct, frozen=True):
     """The state of the metadata on the brokers.
 
     `led` is False if no controller responds through any broker, None if that is unknown. `seconds`

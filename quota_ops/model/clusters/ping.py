@@ -1,7 +1,8 @@
 """The results of a ping of a cluster and of a run store: responses and authorized operations."""
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from msgspec import Struct
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.clusters.registration import Absent
@@ -15,8 +16,7 @@ class Mode(StrEnum):
     ZOOKEEPER = "ZooKeeper"
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerPing:
+class BrokerPing(Struct, frozen=True):
     """One broker's response to DescribeClientQuotas: its duration in seconds, or its error.
 
     A broker that was not queried has neither.
@@ -27,8 +27,7 @@ class BrokerPing:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Right:
+class Right(Struct, frozen=True):
     """Whether quota-ops is authorized for an operation on the resource Cluster; None is unknown.
 
     `grant` is the command that grants the operation, `error` the reason why the result is unknown.
@@ -43,8 +42,7 @@ class Right:
     error: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterPing:
+class ClusterPing(Struct, frozen=True):
     """The cluster, its brokers, and the rights of quota-ops; `mode` None is unknown.
 
     The brokers are in order of id; `absent` are those that clients are not sent to, and `complete`
@@ -98,8 +96,7 @@ class ClusterPing:
         return tuple(right for right in self.rights if right.needed and right.granted is False)
 
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """An operation on the store: whether it succeeds, and the seconds of each success.
 
     `error` is why it failed. An operation that was not tried has neither times nor an error.
@@ -115,8 +112,7 @@ class Operation:
         return None if self.error is None and not self.seconds else self.error is None
 
 
-@dataclass(frozen=True, slots=True)
-class StorePing:
+class StorePing(Struct, frozen=True):
     """What a run store does, and what these credentials are authorized to do with it.
 
     `winners` has, for each number that `racers` writers tried to create at the same moment, how

@@ -1,8 +1,9 @@
 """The brokers that belong to a cluster, and those that clients are not sent to."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, Self
+
+from msgspec import Struct
 
 
 class Registered(NamedTuple):
@@ -31,15 +32,14 @@ class Absent(NamedTuple):
         return f"broker {self.id}" + (f" at {self.address}" if self.address else "")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownBrokers:
+class KnownBrokers(Struct, frozen=True):
     """The record of the last verified run: the cluster's brokers, and those that were absent.
 
     `absent` maps a broker to the run since which every run found it absent.
     """
 
     ids: tuple[int, ...] = ()
-    absent: Mapping[int, str] = field(default_factory=dict)
+    absent: Mapping[int, str] = {}
 
     def after(
         self,

@@ -1,7 +1,8 @@
 """The past of a cluster before a run, as its report shows it."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from quota_ops.model.history.history import DayHistory, QuotaHistory
 from quota_ops.model.quotas.difference import Difference
@@ -9,11 +10,10 @@ from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, OverrideRow
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
+class Past(Struct, frozen=True):
     """The history of a cluster before a run; `trouble` is why it is not known, or not complete."""
 
-    quotas: Mapping[Key, QuotaHistory] = field(default_factory=dict)
+    quotas: Mapping[Key, QuotaHistory] = {}
     """The history of the quotas that differ, by entity and key."""
     days: tuple[DayHistory, ...] = ()
     trouble: str | None = None

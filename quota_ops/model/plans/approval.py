@@ -3,10 +3,12 @@
 import os
 import pwd
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import Plan
@@ -55,8 +57,7 @@ def find_login() -> str:
         return f"uid {user}"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     """A person's decision about the plan with one digest: its author, time, reason and run."""
 
     said: DecisionKind

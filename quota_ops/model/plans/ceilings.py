@@ -1,7 +1,8 @@
 """The limits that an owner may declare alone, and the guard that compares them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quota_ops.model.plans.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.quotas.difference import Action, Difference
@@ -14,8 +15,7 @@ Totals = Mapping[tuple[str | None, str], float]
 """The sum of all declared limits by owner and key, now or when temporary values have ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ceiling:
+class Ceiling(Struct, frozen=True):
     """The highest limit of one quota of an owner, and of all its quotas together, by key."""
 
     owner: str

@@ -1,8 +1,9 @@
 """The effects of changed quotas on the clients of an inventory."""
 
 from collections import namedtuple
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 from quota_ops.model.quotas.quota import CLIENT_KEYS
@@ -73,8 +74,7 @@ OWNER_EFFECTS = derive_table("owner_effects", OwnerEffects)
 """The numbers of clients by owner; null for those without one."""
 
 
-@dataclass(frozen=True, slots=True)
-class InventoryEffects:
+class InventoryEffects(Struct, frozen=True):
     """How a change affects the clients of an inventory, by owner."""
 
     inventory: str

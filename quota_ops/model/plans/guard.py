@@ -3,9 +3,10 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Self
+
+from msgspec import Struct
 
 from quota_ops.model.text import plural
 
@@ -133,8 +134,7 @@ def unknown_guards(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in names if name not in set(Guard))
 
 
-@dataclass(frozen=True, slots=True)
-class GuardFinding:
+class GuardFinding(Struct, frozen=True):
     """A guard that blocks a plan: its name, its message, and the reason of an override."""
 
     guard: str

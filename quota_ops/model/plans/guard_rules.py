@@ -12,9 +12,10 @@ raise or any other risk, and the limits of other writes are compared as if it we
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import ceil
+
+from msgspec import Struct
 
 from quota_ops.model.commit import named, short
 from quota_ops.model.plans.ceilings import exceeds_ceiling
@@ -46,8 +47,7 @@ Judged = tuple[Difference, Risk | None]
 """A write and its risk."""
 
 
-@dataclass(frozen=True, slots=True)
-class EarlierRuns:
+class EarlierRuns(Struct, frozen=True):
     """The ledger's facts of earlier runs: managed rows per owner, the last policy, the commits."""
 
     owned: int

@@ -4,17 +4,17 @@ A hold ends without an event: `select_current_holds` leaves it out from its end 
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
 from quota_ops.model.stored import to_json
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """A hold of some entities until a given time; a release is a hold that has ended."""
 
     who: EntityFilter | EntityGroup

@@ -3,10 +3,12 @@
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from math import isfinite, nextafter
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.plans.effect import NO_RISK, Effect
 from quota_ops.model.plans.guard import Guard, GuardFinding
@@ -39,8 +41,7 @@ _DISTRUST = frozenset(
 _LEAST = nextafter(-100.0, 0.0)
 
 
-@dataclass(frozen=True)
-class PlanHead:
+class PlanHead(Struct, frozen=True):
     """What a plan has besides its rows."""
 
     policy: Policy
@@ -64,8 +65,7 @@ class PlanHead:
         return {name: getattr(self, name) for name in PlanHead.__match_args__}
 
 
-@dataclass(frozen=True)
-class Plan(PlanHead):
+class Plan(PlanHead, frozen=True, dict=True):
     """The differences of a run with the guards that block it, and a digest of the writes."""
 
     differences: tuple[Difference, ...] = ()

@@ -1,9 +1,10 @@
 """A cluster's policy: its scope, its protected entities, its guards and how runs behave."""
 
 import re
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Any, NamedTuple
+
+from msgspec import Struct, field
 
 from quota_ops.model.plans.capacity import Capacity
 from quota_ops.model.plans.ceilings import Ceiling
@@ -95,8 +96,7 @@ class Threshold(NamedTuple):
     example: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class GuardThresholds:
+class GuardThresholds(Struct, frozen=True):
     """Numbers beyond which a guard blocks the plan, as cluster.yaml may set them."""
 
     removals: Annotated[int, Threshold("whole", "The number of rows that one plan may remove.")] = (
@@ -139,16 +139,14 @@ class GuardThresholds:
     ] = None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """How many seconds a ledger remembers a write that may arrive late, and a cleared quota."""
 
     late_writes: int = 24 * 60 * 60
     cleared: int = 30 * 24 * 60 * 60
 
 
-@dataclass(frozen=True, slots=True)
-class Freeze:
+class Freeze(Struct, frozen=True):
     """A window without writes: a cron expression in a time zone, and a duration in seconds."""
 
     cron: str
@@ -157,8 +155,7 @@ class Freeze:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class RetiredBroker:
+class RetiredBroker(Struct, frozen=True):
     """A broker that is still registered and will not come back: no run waits for it."""
 
     id: int
@@ -170,8 +167,7 @@ BESIDE = frozenset({"paused", "freeze", "verify", "repository", "capacity"})
 and what reports show beside it: no digest includes them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """The content of cluster.yaml, and the name of the cluster's folder."""
 
     cluster: str

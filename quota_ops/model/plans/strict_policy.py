@@ -1,8 +1,10 @@
 """The stricter of two policies, which the guards use: no commit can loosen its own check."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from quota_ops.model.plans.ceilings import combine_ceilings
 from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy

@@ -2,10 +2,11 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from math import isfinite
 from typing import Any
+
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
@@ -15,8 +16,7 @@ from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows, parse_line
 from quota_ops.model.quotas.specification import require_text
 
 
-@dataclass(frozen=True, slots=True)
-class Alteration:
+class Alteration(Struct, frozen=True):
     """Keys of one entity and their new values; None clears a key.
 
     Kafka calls it ClientQuotaAlteration; all its keys succeed or fail together.

@@ -4,6 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import Enum
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from quota_ops.model.quotas.entity import Entity
 
 
@@ -15,8 +18,7 @@ class Match(Enum):
     ANY = 2
 
 
-@dataclass(frozen=True, slots=True)
-class FilterPart:
+class FilterPart(Struct, frozen=True):
     """One entity type and how its name must match; only EXACT uses `name`."""
 
     type: str
@@ -30,15 +32,14 @@ class FilterPart:
         return name == (self.name if self.match is Match.EXACT else None)
 
 
-@dataclass(frozen=True, slots=True)
-class EntityFilter:
+class EntityFilter(Struct, frozen=True):
     """Parts that must all match; `strict` excludes entities with other types."""
 
     parts: tuple[FilterPart, ...]
     strict: bool = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "parts", tuple(sorted(self.parts, key=lambda part: part.type)))
+        force_setattr(self, "parts", tuple(sorted(self.parts, key=lambda part: part.type)))
 
     def accepts(self, entity: Entity) -> bool:
         """Return whether the entity matches. Source: ClientQuotasImage.describe."""

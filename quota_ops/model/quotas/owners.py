@@ -5,14 +5,15 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.text import name_first, plural
 
 ALL_DEFAULTS = "defaults"
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
+class Owner(Struct, frozen=True):
     """The entities and files of an owner; a file that ends with `/` is a folder of the cluster."""
 
     name: str

@@ -5,11 +5,12 @@ org.apache.kafka.controller.ClientQuotaControlManager.
 """
 
 import re
-from dataclasses import dataclass
 from decimal import Context, Decimal
 from functools import lru_cache
 from math import isfinite, isnan
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 
@@ -39,8 +40,7 @@ class Measured(NamedTuple):
     """Whether brokers record no use of a client while they throttle it."""
 
 
-@dataclass(frozen=True, slots=True)
-class QuotaKey:
+class QuotaKey(Struct, frozen=True):
     """One key that Kafka knows, and everything that depends on the key: no other place lists keys.
 
     `unlimited` is the default value of the key in QuotaConfig: Long.MAX_VALUE

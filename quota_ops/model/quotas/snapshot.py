@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
@@ -15,8 +17,7 @@ EXAMPLE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SnapshotHeader:
+class SnapshotHeader(Struct, frozen=True):
     """The first line of a snapshot: its cluster, and whether rows were left out.
 
     `cluster_id` is None if the snapshot contains no cluster id. `filter` is the text of the filter

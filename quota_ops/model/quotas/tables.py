@@ -4,9 +4,10 @@
 `quota_ops.model.quotas.entity`, values are in the key's own unit.
 """
 
-from dataclasses import dataclass
 from types import NoneType
 from typing import Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
+
+from msgspec import Struct
 
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import (
@@ -29,8 +30,7 @@ Row = TypeVar("Row", bound=NamedTuple)
 _TYPES = {str: TEXT, float: NUMBER, int: COUNT, bool: FLAG, tuple: COUNTS}
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column's name, its type, and whether it is nullable.
 
     Types are string, double, int, boolean, and list of int.
@@ -41,8 +41,7 @@ class Column:
     nullable: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Table(Generic[Row]):
+class Table(Struct, Generic[Row], frozen=True):
     """A named list of columns; its artifact is NAME.parquet in the run folder."""
 
     name: str

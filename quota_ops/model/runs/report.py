@@ -1,9 +1,10 @@
 """The report of a run, and its line in the list of runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.code_host import Repository
@@ -70,8 +71,7 @@ class Record(NamedTuple):
     changes: tuple[RecordedChange, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Report:
+class Report(Struct, frozen=True, eq=False):
     """The data of one run for its reports; parts that the run did not reach are None or empty.
 
     A report equals only itself, so that values derived from its rows are cached by identity.
@@ -116,9 +116,9 @@ class Report:
     """The decisions about the plan, in order."""
     findings: tuple[Finding, ...] = ()
     """The findings, including silenced ones."""
-    declared: Mapping[Key, DesiredRow] = field(default_factory=dict)
+    declared: Mapping[Key, DesiredRow] = {}
     """The declarations in Git of the rows in `verdicts`, by entity and key."""
-    origins: Mapping[Key, Origin] = field(default_factory=dict)
+    origins: Mapping[Key, Origin] = {}
     """The origins of values that the ledger does not have, by entity and key."""
     overrides: tuple[OverrideRow, ...] | None = None
     """The unmanaged rows that take clients from declared ones, each with such a declared row; None
@@ -127,7 +127,7 @@ class Report:
     """The protected quotas that come first for clients of declared ones, which is accepted."""
     leaving: tuple[OverrideRow, ...] = ()
     """The quotas that a run clears, and that come first for clients of declared ones until then."""
-    effects: Mapping[Key, Effect] = field(default_factory=dict)
+    effects: Mapping[Key, Effect] = {}
     """The effects of writes that the values before and after do not show, by entity and key."""
     clients: InventoryEffects | None = None
     """How the writes affect the clients of the inventory; None without one, or without writes."""
@@ -173,8 +173,7 @@ class Report:
         return self.provenance.commit
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     """A summary of one run in the run store, as far as its artifacts can be read."""
 
     cluster: str

@@ -2,8 +2,9 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import CannotJudge, QuotaOpsError, Refused
@@ -104,8 +105,7 @@ def _find_later(row: DesiredRow) -> Later | None:
     return Later(row.until, _PLACE.sub("", words))  # a line that moves changes no limit
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ClusterReview:
+class ClusterReview(Struct, frozen=True, eq=False):
     """What a branch changes on one cluster; it equals only itself, as a report does.
 
     `folder` is the cluster's folder below the root of the repository. `report` is None if the files
@@ -201,8 +201,7 @@ class ClusterReview:
         return Refused.exit_code if needs_approval and fail_on_guards else 0
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """What a branch changes on all clusters: the clusters with changed files, by name."""
 
     clusters: tuple[ClusterReview, ...]
@@ -211,7 +210,7 @@ class Review:
     head: str | None = None
     """The commit that is shown as the head of the branch."""
     links: Links | None = None
-    problems: tuple[Problem, ...] = field(default=())
+    problems: tuple[Problem, ...] = ()
     """Problems outside the clusters' folders."""
     is_merged: bool = False
     """Whether the target branch has the head already."""

@@ -1,8 +1,10 @@
 """A rollback: the verified changes of a run, and which of them can be rolled back."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import NamedTuple, Self
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.commit import named
 from quota_ops.model.quotas.difference import WRITES, Difference, Kind
@@ -42,8 +44,7 @@ class Undone(NamedTuple):
         return Key(self.entity, self.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Rollback:
+class Rollback(Struct, frozen=True):
     """The run to roll back, its commit and plan, the rollback's author and reason, and its rows."""
 
     run: str

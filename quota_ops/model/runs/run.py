@@ -1,9 +1,10 @@
 """The content of the JSON files of a run, except values with their own module."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 from uuid import uuid4
+
+from msgspec import Struct, field
 
 from quota_ops.model.commit import Provenance
 from quota_ops.model.finding import Finding, InvalidFile, Silence
@@ -19,8 +20,7 @@ from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 
 
-@dataclass(frozen=True, slots=True)
-class About:
+class About(Struct, frozen=True):
     """A run: its name, its cluster, when it began (ISO 8601, UTC), and the commit of its files."""
 
     run: str
@@ -47,16 +47,14 @@ class About:
         return self.provenance.commit
 
 
-@dataclass(frozen=True, slots=True)
-class Beginning:
+class Beginning(Struct, frozen=True):
     """A run's commit, and the last applied commit when the run first began with it."""
 
     commit: str | None = None
     after: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Checked:
+class Checked(Struct, frozen=True):
     """The findings of the files, every silence there, and the files that were left out.
 
     `code_owners` are the problems of CODEOWNERS, in words: they stop no run.
@@ -68,8 +66,7 @@ class Checked:
     code_owners: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(Struct, frozen=True):
     """What describe read besides quotas, and when (ISO 8601, UTC)."""
 
     at: str
@@ -88,16 +85,14 @@ class Described:
     """How many seconds this machine's clock was ahead of the run store's."""
 
 
-@dataclass(frozen=True)
-class StoredPlan(PlanHead):
+class StoredPlan(PlanHead, frozen=True):
     """A plan without its rows, which are DIFFERENCES; `rows` is the SHA-256 of that file."""
 
     digest: str = ""
     rows: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Findings:
+class Findings(Struct, frozen=True):
     """Every finding, silenced or not."""
 
     findings: tuple[Finding, ...]
@@ -110,15 +105,13 @@ class OriginOfRows(NamedTuple):
     rows: tuple[Key, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Origins:
+class Origins(Struct, frozen=True):
     """The origins of values that are not in the ledger."""
 
     origins: tuple[OriginOfRows, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Outcomes:
+class Outcomes(Struct, frozen=True):
     """The outcome of each entity, in the order of the batches; no two attempts have equal files."""
 
     attempt: str
@@ -130,15 +123,13 @@ class Outcomes:
         return cls(uuid4().hex, tuple(outcomes))
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(Struct, frozen=True):
     """The decisions about a plan, in order."""
 
     decisions: tuple[Decision, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Verification:
+class Verification(Struct, frozen=True):
     """What verify found; `applied` is the digest of the applied.json whose writes it compared."""
 
     attempt: str
@@ -157,8 +148,7 @@ class Verification:
     """How many quotas are still stored that are not in Git, and that runs would clear."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageEnd:
+class StageEnd(Struct, frozen=True):
     """How a stage ended, and when (ISO 8601, UTC)."""
 
     stage: str
@@ -173,8 +163,7 @@ class StageEnd:
         return StageResult(self.stage, self.status, self.seconds, self.message)
 
 
-@dataclass(frozen=True, slots=True)
-class Alter:
+class Alter(Struct, frozen=True):
     """An alter: its author, the guards that found something, and its rows."""
 
     by: str
@@ -193,8 +182,7 @@ class Alter:
         return {row.id for row in self.changes if not same(row.before, row.after)}
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerEdit:
+class LedgerEdit(Struct, frozen=True):
     """Rows that were added to the ledger, or removed from it, and by whom."""
 
     by: str
@@ -205,8 +193,7 @@ class LedgerEdit:
     rows: tuple[LedgerRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Audited:
+class Audited(Struct, frozen=True):
     """What was sent to the audit topic; `failure` is why the topic lacks the end of the run."""
 
     topic: str
@@ -214,8 +201,7 @@ class Audited:
     failure: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """When `prune` removed all but the records of a run."""
 
     at: str

@@ -1,8 +1,9 @@
 """Verification: whether each broker stores the expected values."""
 
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple, Self
+
+from msgspec import Struct
 
 from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.quotas.rows import Key, Targets
@@ -54,8 +55,7 @@ class Settlement(NamedTuple):
     """The stored values; None for a row that the cluster did not store."""
 
 
-@dataclass(frozen=True, slots=True)
-class BrokerResult:
+class BrokerResult(Struct, frozen=True):
     """The last result of one broker: how many rows are lagging, or why it did not respond.
 
     With `bootstrap`, only the bootstrap address was queried; `broker` is the id of the broker that

@@ -1,8 +1,9 @@
 """What clients used on recorded days: beside the limits of a run, and of the members of groups."""
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.usage.series import SeriesNames
 
@@ -31,8 +32,7 @@ class RecordedQuota(NamedTuple):
     """The share on each day of the table; None for a day without its use."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedUse:
+class RecordedUse(Struct, frozen=True):
     """The use of the quotas that are nearest to their limit, nearest first.
 
     `days` are all days (UTC) from the first recorded one to the last, and `recorded` how many of

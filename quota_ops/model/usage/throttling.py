@@ -1,8 +1,9 @@
 """The throttling that a plan's cuts would have caused in the last days, as far as it is known."""
 
-from dataclasses import dataclass
 from math import floor
 from typing import NamedTuple
+
+from msgspec import Struct
 
 ENOUGH = 0.9
 """The part of the time that must be seen to judge a lower limit; with less it would be luck."""
@@ -67,8 +68,7 @@ class CutUse(NamedTuple):
         return self.worst.delayed if self.worst else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Throttling:
+class Throttling(Struct, frozen=True):
     """The cuts of a plan, compared with the use of the days before `until`, an ISO 8601 time."""
 
     days: int
@@ -98,8 +98,7 @@ class ThrottledClient(NamedTuple):
     owner: str | None
 
 
-@dataclass(frozen=True, slots=True)
-class ThrottledNow:
+class ThrottledNow(Struct, frozen=True):
     """The clients that brokers throttled in the minute before `at`, an ISO 8601 time.
 
     `clients` are those with the longest wait, on the broker where it is longest, of `count`. Of

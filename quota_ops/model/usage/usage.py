@@ -1,9 +1,10 @@
 """Where the use of a cluster's clients is measured: `usage` of cluster.yaml."""
 
 import re
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import NamedTuple
+
+from msgspec import Struct
 
 LABEL = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 """The name of a label in Prometheus."""
@@ -50,8 +51,7 @@ class Metric(NamedTuple):
         return cls(read["name"], tuple(labels))
 
 
-@dataclass(frozen=True, slots=True)
-class UsagePolicy:
+class UsagePolicy(Struct, frozen=True):
     """The Prometheus that scrapes a cluster, and how it names what brokers measure.
 
     `prometheus` is the name of a connection. `match` are labels that only series of this cluster

@@ -4,10 +4,11 @@
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 from unicodedata import combining, east_asian_width
+
+from msgspec import Struct
 
 from quota_ops.report.outline.formats import escape_text
 
@@ -44,8 +45,7 @@ class Row(NamedTuple):
     below: tuple[Line, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(Struct, frozen=True):
     """Headings, and rows with a cell for each heading."""
 
     headings: tuple[str, ...]

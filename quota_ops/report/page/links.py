@@ -1,8 +1,9 @@
 """Links of a page: to lines and commits on a code host, and to the report before."""
 
-from dataclasses import dataclass
 from typing import Self
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from quota_ops.model.code_host import Repository, is_commit_id
 from quota_ops.model.history.past import Past
@@ -11,8 +12,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.row_status import ReportRow
 
 
-@dataclass(frozen=True, slots=True)
-class PageLinks:
+class PageLinks(Struct, frozen=True):
     """The links of a report; each is empty where the address or the commit is not known.
 
     `start` is how the addresses of the files of this run begin: rows leave it out, because a page

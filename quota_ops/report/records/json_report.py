@@ -1,7 +1,8 @@
 """A report as JSON, for programs."""
 
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from quota_ops.model.plans.approval import needs_approval
 from quota_ops.model.plans.client_effects import InventoryEffects

@@ -1,8 +1,9 @@
 """A review as JSON, for programs."""
 
 from collections.abc import Iterable
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from quota_ops.model.finding import Problem
 from quota_ops.model.runs.review import ClusterReview, LaterChange, Review

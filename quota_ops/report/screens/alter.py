@@ -1,8 +1,10 @@
 """The output of `alter`, as text and as JSON: a row for each changed key."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from quota_ops.desired.export.one_off import OneOff
 from quota_ops.model.quotas.quota import format_limit, json_number, same
@@ -26,8 +28,7 @@ _GIT_UNKNOWN = (
 )
 
 
-@dataclass(frozen=True)
-class AlterReport:
+class AlterReport(Struct, frozen=True):
     """An alter: the report of its run, the folder, its record, and what Git declares.
 
     `git` is None if the desired state, the ledger or a hold is invalid. `standstill` is the reason

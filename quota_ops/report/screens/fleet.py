@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from quota_ops.model.history.past import Past
 from quota_ops.model.runs.report import Report
@@ -41,8 +42,7 @@ COUNTED = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class FleetCluster:
+class FleetCluster(Struct, frozen=True):
     """A cluster in the overview; `rows` are the rows that need attention."""
 
     name: str

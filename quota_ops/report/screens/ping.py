@@ -1,8 +1,9 @@
 """The result of a ping as a screen and as JSON."""
 
 from collections.abc import Iterator
-from dataclasses import asdict
 from typing import Any
+
+from msgspec.structs import asdict
 
 from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.clusters.registration import Absent

@@ -1,9 +1,11 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from time import monotonic
 from typing import NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
@@ -202,8 +204,7 @@ _Reason = tuple[Status, str | None]
 """Why a row is not sent, as the status and message of its outcome."""
 
 
-@dataclass
-class _Writer:
+class _Writer(Struct):
     """Writes the rows of a plan's batch that may be written now."""
 
     attempt: Attempt

@@ -1,7 +1,8 @@
 """The checks before anything is written: the plan is intact, approved and validated."""
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import Refused
 from quota_ops.model.plans import approval

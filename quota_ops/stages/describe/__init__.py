@@ -2,12 +2,12 @@
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import cycle
 from time import monotonic, sleep
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import Metadata

@@ -1,7 +1,8 @@
 """The brokers that belong to the cluster and cannot be queried: for describe and verify."""
 
 from contextlib import suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters import registration

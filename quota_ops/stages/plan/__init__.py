@@ -2,8 +2,9 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
+
+from msgspec.structs import replace
 
 from quota_ops.desired.pauses import find_pause
 from quota_ops.model.errors import GuardsRefused, InvalidInput, QuotaOpsError

@@ -1,9 +1,10 @@
 """plan, of an alter: the rows that a person typed, beside the cluster, checked by the guards."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple, Self
+
+from msgspec.structs import replace
 
 from quota_ops.findings.cluster_rules import find_unknown_users
 from quota_ops.findings.entity_rules import check_limit, check_names

@@ -5,8 +5,10 @@ People see the origins; no decision depends on them.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from itertools import islice
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
@@ -92,15 +94,14 @@ def _list_newest(store: RunStore, cluster: str, but: str) -> Iterator[RunFolder]
             yield RunFolder(runs / run)
 
 
-@dataclass
-class _Search:
+class _Search(Struct):
     """The search for the origins of a cluster's values in its runs, from the newest on."""
 
     left: dict[Key, float]
     """The values whose origin is not decided yet."""
-    found: dict[Key, Origin] = field(default_factory=dict)
+    found: dict[Key, Origin] = {}
     """The origins so far: an earlier run may have a better one for a key in `left`."""
-    changed: dict[Key, str] = field(default_factory=dict)
+    changed: dict[Key, str] = {}
     """The start of the last run that saw another value."""
 
     def look_at(self, run: RunFolder, cluster_id: str) -> None:

@@ -2,8 +2,9 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from typing import Any, get_type_hints
+
+from msgspec.structs import asdict
 
 from quota_ops.model.commit import CommitSource
 from quota_ops.model.plans.approval import Decision

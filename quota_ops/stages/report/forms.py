@@ -1,10 +1,11 @@
 """The end of report: record the end of the run, and write its report in each form."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
+
+from msgspec.structs import replace
 
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.quotas.tables import ACTUAL

@@ -3,8 +3,9 @@
 import logging
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime, timedelta
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import HistoryRow, QuotaHistory

@@ -3,10 +3,11 @@
 import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from functools import partial
 from itertools import accumulate, islice
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity

@@ -2,10 +2,11 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.moment import iso_utc
@@ -19,8 +20,7 @@ from quota_ops.stages.use.spans import Use
 NOBODY = SeriesNames(None, None)
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Struct, frozen=True, dict=True):
     """The inputs of the listing for one quota key; `seen` has seconds by broker."""
 
     past: PastQuotas

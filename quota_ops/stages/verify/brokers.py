@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from time import monotonic, sleep
 from typing import NamedTuple
 from uuid import uuid4
+
+from msgspec.structs import replace
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import Metadata

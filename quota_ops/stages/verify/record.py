@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.places.numbered_files import read_file

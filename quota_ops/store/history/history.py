@@ -13,12 +13,13 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import accumulate, groupby
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import HISTORY
@@ -82,8 +83,7 @@ def _name_end(cluster: str, run: str, ended: str, revision: int) -> str:
     return f"{names}-{revision}.parquet"
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(Struct, frozen=True):
     """The files of a day of the history, or of a past month."""
 
     date: str
@@ -122,8 +122,7 @@ class Day:
         return replace(self, ends=ends, clusters=wanted)
 
 
-@dataclass(frozen=True, slots=True)
-class DayRows:
+class DayRows(Struct, frozen=True):
     """The rows of a day: those of its compacted file, then those of the ends that it lacks.
 
     `troubles` names each file that cannot be read, and why; its rows are missing.

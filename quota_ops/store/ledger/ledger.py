@@ -8,10 +8,11 @@ undoes another's rows, and the previous file is the backup.
 import json
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
+from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.clusters.registration import NO_BROKERS, KnownBrokers
 from quota_ops.model.errors import InvalidInput
@@ -35,8 +36,7 @@ from quota_ops.store.places.run_store import ClusterStore, safe_name
 from quota_ops.store.places.written_by import NewerFile, OtherForm, explain_newer
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
+class Ledger(Struct, frozen=True):
     """A cluster's ledger at one moment; `file` is None if it has no file yet."""
 
     file: str | None
@@ -54,8 +54,7 @@ class Ledger:
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
-@dataclass(slots=True)
-class _Content:
+class _Content(Struct):
     """The parsed content of a ledger file; its rows are made when they are first used."""
 
     table: pa.Table
@@ -70,8 +69,7 @@ class _Content:
         return self._rows
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerFile:
+class LedgerFile(Struct, frozen=True):
     """The last file of a ledger; `name` is None if the ledger has no file yet."""
 
     name: str | None

@@ -19,12 +19,13 @@ import os
 import re
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from os import PathLike
 from typing import NamedTuple
 from uuid import uuid4
+
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import command
@@ -42,8 +43,7 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
 _LONGEST_NAME = 150
 
 
-@dataclass(frozen=True, slots=True)
-class ClusterStore:
+class ClusterStore(Struct, frozen=True):
     """What a run store has of one cluster id, besides runs: each folder is named by the id."""
 
     root: Place
@@ -81,8 +81,7 @@ class ClusterStore:
         return self.root / "use" / self.name
 
 
-@dataclass(frozen=True, slots=True)
-class RunStore:
+class RunStore(Struct, frozen=True):
     """A place for runs and ledgers."""
 
     root: Place

@@ -1,9 +1,10 @@
 """A snapshot file in place of a cluster: it can be described, but has no other information."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
+
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import StoredQuota
@@ -11,8 +12,7 @@ from quota_ops.model.quotas.snapshot import SnapshotHeader, read_header, read_sn
 from quota_ops.store.places.run_store import open_place
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """The quotas of a cluster, in a file that `describe --format jsonl` wrote."""
 
     place: str

@@ -3,7 +3,8 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.quotas.rows import Batches
@@ -14,8 +15,7 @@ from quota_ops.store.run.files import ABOUT, APPLIED, BATCH
 from quota_ops.store.run.folder import RunFolder
 
 
-@dataclass
-class Attempt:
+class Attempt(Struct):
     """The outcomes of one attempt, batch by batch, and those of earlier attempts.
 
     A batch is recorded as unknown before it is sent. However the process ends, the run's folder
@@ -23,7 +23,7 @@ class Attempt:
     """
 
     folder: RunFolder
-    done: list[Outcome] = field(default_factory=list)
+    done: list[Outcome] = []
     _noted: tuple[Outcome, ...] = ()
     _earlier: tuple[Outcome, ...] = ()
 

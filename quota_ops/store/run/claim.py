@@ -10,12 +10,14 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count, takewhile
 from threading import Event, Lock, Thread
 from typing import NamedTuple
+
+from msgspec import Struct, field
 
 from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -50,8 +52,7 @@ class _Holder(NamedTuple):
         return f"process {self.process[2] if self.process else '?'} on host {self.host}"
 
 
-@dataclass
-class RunClaim:
+class RunClaim(Struct):
     """The claim of this process to apply a run."""
 
     folder: RunFolder

@@ -1,10 +1,11 @@
 """A run's folder: its files, declared in `run.files`, and their content as values."""
 
+import dataclasses
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from hashlib import sha256
 from itertools import count, takewhile
 from time import monotonic
@@ -12,6 +13,7 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
+from msgspec.structs import replace
 
 from quota_ops.findings.codes import CODES
 from quota_ops.model.commit import Provenance
@@ -65,7 +67,7 @@ class RunFolder:
 
         It reads no artifact twice, even if another process changes the file meanwhile.
         """
-        return replace(self, kept={})
+        return dataclasses.replace(self, kept={})
 
     def read_cached(self, what: str | Table[Any], read: Callable[[], Parsed]) -> Parsed:
         """Return a parsed artifact: the remembered one, or else the result of `read`."""
@@ -234,7 +236,7 @@ class RunFolder:
 
     def _find_now(self, file: files.RunFile[Content]) -> Content | None:
         """Return as `find` what the file has now: another process may have written it."""
-        return replace(self, kept=None).find(file)
+        return dataclasses.replace(self, kept=None).find(file)
 
     def write(self, file: files.RunFile[Content], content: Content) -> None:
         """Write a file."""
