@@ -38,9 +38,11 @@ def apply_alter(
     has changed since it was described; like `apply_plan` when an entity did not end as planned.
     """
     alter, attempt = folder.read(ALTER), Attempt(folder)
-    _refuse_changed(alter.changes, cluster.describe_values())
+    entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in alter.changes))]
+    only = entities[0] if len(entities) == 1 else None
+    _refuse_changed(alter.changes, cluster.describe_values(None, None, only))
     if until is not None:
-        _hold_entities(records.holds, alter, until)
+        _hold_entities(records.holds, entities, until, alter)
     record_alter(folder, alter.changes, records)
 
     def write(number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
@@ -68,13 +70,15 @@ def _refuse_changed(rows: Iterable[BatchRow], stored: Stored) -> None:
             )
 
 
-def _hold_entities(folder: Place, alter: Alter, until: datetime) -> None:
-    """Hold exactly the altered entities until a time; a hold that lasts longer stays."""
+def _hold_entities(
+    folder: Place, entities: Iterable[Entity], until: datetime, alter: Alter
+) -> None:
+    """Hold exactly these entities until a time; a hold that lasts longer stays."""
     now = datetime.now(UTC).replace(microsecond=0)
     longer: frozenset[EntityFilter | EntityGroup] = frozenset()
     with suppress(InvalidInput):  # of a damaged hold, which the next run refuses
         longer = frozenset(hold.who for hold in holds.holds_now(folder) if hold.until > until)
-    for entity in dict.fromkeys(Entity.parse(row.entity) for row in alter.changes):
+    for entity in entities:
         who = EntityFilter(
             tuple(
                 FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
