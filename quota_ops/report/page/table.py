@@ -24,11 +24,6 @@ class PageTable(NamedTuple):
     owners: Mapping[str, int]
     """How many rows each owner has, in order; empty if there is one owner only."""
 
-    @property
-    def first(self) -> Sequence[PageRow]:
-        """The rows that are HTML."""
-        return self.rows[:FIRST]
-
 
 def make_tables(tables: Iterable[tuple[str, Iterable[PageRow]]]) -> list[PageTable]:
     """Return tables by their captions and rows; the owner of the riskiest row comes first."""
@@ -93,6 +88,5 @@ def format_data(
 def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:
     """Return each filter of a page with up to 1,000 of the values that occur."""
     rows = [row for table in tables for row in table.rows]
-    found = {name: {getattr(row, name) for row in rows} - {""} for name in ("owner", "kind", "key")}
-    found["news"] = {row.news for row in rows} - {""}
-    return {name: sorted(values)[:1000] for name, values in found.items()}
+    names = ("owner", "kind", "key", "news")
+    return {name: sorted({getattr(row, name) for row in rows} - {""})[:1000] for name in names}

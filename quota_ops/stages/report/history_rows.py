@@ -1,7 +1,7 @@
 """The rows of a run in the history: one for its end, and one for each quota."""
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from itertools import islice
 from typing import Any, NamedTuple
@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from quota_ops.model.history.history import HISTORY, Mode
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
-from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import NO_RISK
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.plans.guard_rules import is_blocked_by
@@ -38,8 +37,6 @@ _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.OVERRIDDEN, RowStatus.UNMANA
 """The statuses of rows that are only counted."""
 _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
-_SOME = 10_000
-"""How many rows become columns at a time."""
 
 
 class RunEnd(NamedTuple):
@@ -88,11 +85,11 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> pa.Table
     }
     counts = _count_states(report) if report.plan else {}
     guards = report.plan.guards if report.plan else ()
-    clients, losing = _count_clients(report.clients)
+    clients = report.clients.total if report.clients and not report.clients.trouble else None
     whole = {
         "owned": sum(end.owned.values()) if report.plan else None,
-        "clients": clients,
-        "losing": losing,
+        "clients": clients and clients.clients,
+        "losing": clients and clients.losing,
         "policy": _describe_policy(report) if mode is Mode.APPLY else None,
     }
     return _make_table(
@@ -118,13 +115,10 @@ def _find_reason(report: Report) -> str | None:
 
 
 def _make_table(run: Mapping[str, Any], *parts: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return rows of HISTORY, of which those of a part have the same columns apart from `run`.
-
-    They become columns a few at a time: those of a large run would take much memory as mappings.
-    """
+    """Return rows of HISTORY; those of a part have the same columns in addition to `run`."""
     tables = []
     for part in map(iter, parts):
-        while some := list(islice(part, _SOME)):
+        while some := list(islice(part, 10_000)):  # all rows as mappings would take much memory
             columns = {name: [run.get(name)] * len(some) for name in HISTORY.names}
             columns |= {name: [row[name] for row in some] for name in some[0]}
             tables.append(parquet.from_columns(HISTORY, columns))
@@ -188,12 +182,6 @@ def _count_states(report: Report) -> dict[str, int | None]:
         "refused": sum(_find_outcome(row) is Status.REFUSED for row in rows),
         "changed": sum(row.was_written for row in rows),
     }
-
-
-def _count_clients(found: InventoryEffects | None) -> tuple[int | None, int | None]:
-    if found is None or found.trouble:
-        return None, None
-    return found.total.clients, found.total.losing
 
 
 def _describe_stop(report: Report) -> dict[str, str | None]:
@@ -287,10 +275,8 @@ def _read_verdict(
 
 
 def _find_outcome(row: ReportRow) -> Status | None:
-    outcome = row.applied
-    if row.validated and row.validated.status is Status.REFUSED:
-        outcome = outcome or row.validated
-    return outcome and outcome.status
+    is_refused = row.validated is not None and row.validated.status is Status.REFUSED
+    return row.applied.status if row.applied else Status.REFUSED if is_refused else None
 
 
 def _list_command_rows(
@@ -341,7 +327,7 @@ def record_run_history(folder: RunFolder, report: Report) -> str | None:
 
     The first run of a day then compacts the days before.
     """
-    missed = _append(folder, lambda end: list_report_rows(report, end))
+    missed = _append(folder, report)
     if missed is None and not folder.only_read:
         try:
             for trouble in history.compact_daily(folder.store, datetime.now(UTC)):
@@ -351,14 +337,14 @@ def record_run_history(folder: RunFolder, report: Report) -> str | None:
     return missed
 
 
-def _append(folder: RunFolder, list_rows: Callable[[RunEnd], pa.Table]) -> str | None:
+def _append(folder: RunFolder, report: Report) -> str | None:
     if folder.only_read:
         return None
     try:
         about = folder.about()
         owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
         end = RunEnd(read_work_end(folder), about.sequence, owned, folder.settlement())
-        history.append(folder.store, list_rows(end))
+        history.append(folder.store, list_report_rows(report, end))
     except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
         words = f"this run is not in the history: {' '.join(str(error).split())}"
         _log.warning("%s", words)
