@@ -1,7 +1,7 @@
 """The audit record of a run: who approved which plan, what was written and verified."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Any, get_type_hints
 
 from msgspec.structs import asdict
@@ -32,11 +32,12 @@ def audit_record(report: Report, end: int) -> Json:
     """Return the record of a run as `audit_schema` defines it; `end` is the number of this end.
 
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
-    null fields, except values, outcome and verdict.
+    null fields, except values, outcome and verdict. `changes` is an iterator: all of them as
+    mappings take more memory than the rest of a large run.
     """
     summary, plan, rollback = summarize(report), report.plan, report.rollback
     record, stages = report.record, report.stages
-    changes = list(_list_recorded(report, record) if record else _list_planned(report))
+    changes = _list_recorded(report, record) if record else _list_planned(report)
     if record:
         stages = tuple(stage for stage in stages if stage.status is not StageStatus.NOT_RUN)
     return {
@@ -150,7 +151,7 @@ def messages(record: Json) -> tuple[bytes, ...]:
     )
 
 
-def _parts(changes: Sequence[Json]) -> Iterator[list[Json]]:
+def _parts(changes: Iterable[Json]) -> Iterator[list[Json]]:
     part: list[Json] = []
     size = 0
     for change in changes:

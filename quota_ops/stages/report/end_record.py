@@ -42,12 +42,9 @@ def record_end(
     topic, or None; an error of the topic never fails the run. `find_audit` looks up the connection
     to the topic's cluster by its name.
     """
-    record = record_of(1)
     number = create_next(
-        lambda end: folder.place / END.of(end),
-        lambda end: json_text(record | {"end": end}).encode(),
+        lambda end: folder.place / END.of(end), lambda end: json_text(record_of(end)).encode()
     )
-    record |= {"end": number}
     with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
         state = RunState(folder)
         if not state.is_writing:
@@ -56,6 +53,7 @@ def record_end(
     topic = os.environ.get(TOPIC)
     if not topic:
         return None
+    record = record_of(number)
     sent = messages(record)
     try:
         from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - only with a topic

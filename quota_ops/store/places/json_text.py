@@ -23,8 +23,7 @@ def line(value: object) -> str:
 def json_text(value: Mapping[str, Any]) -> str:
     """Return a JSON object with each field, and each item of a list, on a line of its own.
 
-    The items of an iterator are dropped as soon as they are text: all rows of a large run as JSON
-    values would take more memory than the rest of it.
+    The items of an iterator are dropped as soon as they are text.
     """
     return "".join(_parts(value))  # joined once: each copy of a long text takes time
 
