@@ -17,8 +17,8 @@ REMEDY = (
     "unregister (Apache Kafka 3.3 and later), or list it in cluster.yaml under retired_brokers."
 )
 CEILING = (
-    "3 B/s on each broker, shared by all of u6's clients except client ids with their own quota "
-    "for this key; at most 9 B/s over the cluster."
+    "3 B/s on each broker, shared by all of u6's clients without a quota of their client id that "
+    "comes first; at most 9 B/s over the cluster."
 )
 SHOWN = {
     "ping demo": (
