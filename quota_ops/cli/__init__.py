@@ -207,7 +207,7 @@ Start here:
 \b
 Exit codes: 0 done, 1 refused, verification failed or outcome unknown, 2 invalid input,
 3 cluster error, 4 differences exist (only with --detailed-exitcode), 5 unexpected error,
-6 a review cannot judge, 7 an unmanaged quota overrides one of Git.""",
+6 something could not be judged, 7 an unmanaged quota overrides one of Git.""",
 )
 @click.version_option(package_name="quota-ops", prog_name="quota-ops")
 def main() -> None:
