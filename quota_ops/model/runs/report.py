@@ -172,6 +172,16 @@ class Report(Struct, frozen=True, eq=False):
         """The commit of the files that the run read, if it is known."""
         return self.provenance.commit
 
+    @property
+    def compared(self) -> int:
+        """How many rows verify compared."""
+        return self.verified + len(self.verdicts)
+
+    @property
+    def skipped(self) -> int:
+        """How many rows verify did not compare, because they are held or were not written."""
+        return max((broker.left for broker in self.brokers), default=0)
+
 
 class RunSummary(Struct, frozen=True):
     """A summary of one run in the run store, as far as its artifacts can be read."""

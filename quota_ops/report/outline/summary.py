@@ -122,7 +122,7 @@ def _describe_agreement(report: Report, cluster: str) -> Summary:
     if report.rollback is not None:
         did = "Rolled back" if report.applied else "Nothing to roll back"
         return Summary(did, f"run {escape_text(report.rollback.run)} on {cluster}")
-    if report.plan is None and (skipped := _count_skipped(report)):
+    if report.plan is None and (skipped := report.skipped):
         left = plural(skipped, "is held or waiting, and was", "are held or waiting, and were")
         reason = f"{counted(skipped, 'quota')} on {cluster} {left} not compared"
         return Summary(SyncStatus.PENDING, reason)
@@ -132,11 +132,6 @@ def _describe_agreement(report: Report, cluster: str) -> Summary:
         why = "which are not all committed" if uncommitted else "whose commit is unknown"
         what = f"the files, {why}"
     return Summary(SyncStatus.IN_SYNC, f"{cluster} matches {what}")
-
-
-def _count_skipped(report: Report) -> int:
-    """Return how many rows verify skipped, because they are held or were not written."""
-    return max((broker.left for broker in report.brokers), default=0)
 
 
 def _invalid_words(report: Report) -> str:
@@ -242,8 +237,7 @@ def _list_details(
     if unread := count[RowStatus.UNREAD]:
         yield f"{unread:,} not read back"
     if report.rollback is None:
-        compared = report.verified + len(report.verdicts)
-        desired = report.plan.desired if report.plan else compared + _count_skipped(report)
+        desired = report.plan.desired if report.plan else report.compared + report.skipped
         yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     elif left := len(report.rollback.left):
         yield f"{counted(left, 'change')} left unchanged"

@@ -160,13 +160,13 @@ def _head(report: Report) -> dict[str, Any]:
 def count_rows(report: Report) -> dict[str, int | None]:
     """Return how many rows have each status; null where the run did not get so far."""
     counts: dict[str, int | None] = {status.name.lower(): None for status in RowStatus}
+    count = count_statuses(report)
     if report.plan is not None:
-        counts |= {status.name.lower(): number for status, number in count_statuses(report).items()}
+        counts |= {status.name.lower(): number for status, number in count.items()}
         counts["in_sync"] = None if report.rollback else count_in_sync(report)
     elif report.brokers:
-        count = count_statuses(report)
         counts |= {
-            "in_sync": count[RowStatus.IN_SYNC],
+            "in_sync": count_in_sync(report),
             "overridden": None if report.overrides is None else count[RowStatus.OVERRIDDEN],
             "overriding": None if report.overrides is None else count[RowStatus.OVERRIDING],
             "unsettled": count[RowStatus.UNSETTLED],

@@ -227,7 +227,6 @@ def verdicts_screen(report: Report, *, most: int) -> Screen:
 
 def verified_line(report: Report) -> Line:
     """Return how many quotas every broker that responded stores, and whether they are in force."""
-    all_rows = report.verified + len(report.verdicts)
     responding = sum(broker.behind is not None for broker in report.brokers)
     if responding == 0:
         return line("No broker responded.", Tone.REFUSAL)
@@ -238,9 +237,9 @@ def verified_line(report: Report) -> Line:
     if report.brokers[0].bootstrap:
         where = "at the bootstrap address"
     whole = missing == 0 and not report.verdicts and not find_overridden(report)
-    words = f"{report.verified:,} of {counted(all_rows, 'quota')} verified {where}"
+    words = f"{report.verified:,} of {counted(report.compared, 'quota')} verified {where}"
     words += f"{_in_force_words(report)}."
-    if skipped := max(broker.left for broker in report.brokers):
+    if skipped := report.skipped:
         words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
