@@ -179,7 +179,7 @@ def open_digests(
             )
         try:
             with timed(_log, logging.DEBUG, "the sums of digests in DuckDB"):
-                db.execute("CREATE TABLE sums (series UBIGINT, part INT, bucket INT, seconds INT)")
+                db.execute("CREATE TABLE sums (series UBIGINT, bucket INT, seconds INT)")
                 for key in MEASURED_KEYS:
                     db.execute(f"INSERT INTO sums {text.read_sql('usage_sums', key=key)}")
                 db.execute(f"CREATE TABLE series AS {text.read_sql('usage_series')}")

@@ -14,10 +14,12 @@
 --
 -- Of a time without a digest, the p50 stands for the lower half of its use, the p95 for what is
 -- between them, and the highest for the rest. So no percentile of both is below the true one.
+--
+-- A row is of a span and a broker, and `id` is the hash of both.
 WITH own AS (
   SELECT
-    n.broker, n.key, n.user_name, n.client_id, n.series, n.part, n.idle, n.highest, n.throttled,
-    s.span, s.surely, s.perhaps
+    HASH(s.span, n.broker) AS id, s.span, s.surely, s.perhaps,
+    n.broker, n.key, n.user_name, n.client_id, n.series, n.idle, n.highest, n.throttled
   FROM spans AS s
   INNER JOIN series AS n
     ON
@@ -27,80 +29,81 @@ WITH own AS (
       AND s.client_id IS NOT DISTINCT FROM n.client_id
 ),
 
-days AS (
-  SELECT
-    series, span, broker, key, user_name, client_id, MAX(surely) AS surely,
-    MIN(perhaps) AS perhaps, MAX(highest) AS highest, BOOL_OR(throttled) AS throttled
-  FROM own
-  GROUP BY series, span, broker, key, user_name, client_id
-),
-
 others AS (
   SELECT
-    HASH(broker, key, user_name, client_id) AS series, measured.*,
+    HASH(span, broker) AS id, measured.*,
     CEIL(50 * counted / 100.0) AS lower_half, CEIL(95 * counted / 100.0) AS most_of_it
   FROM measured
 ),
 
 names AS (
   SELECT
-    series, span, broker, key, user_name, client_id, MAX(highest) AS highest,
-    BOOL_OR(throttled) AS throttled
+    id, span, broker, key, user_name, client_id, MAX(highest) AS highest,
+    BOOL_OR(throttled) AS throttled, MAX(surely) AS surely, MIN(perhaps) AS perhaps
   FROM (
-    SELECT series, span, broker, key, user_name, client_id, highest, throttled FROM days
+    SELECT
+      id, span, broker, key, user_name, client_id, highest, throttled, surely, perhaps
+    FROM own
     UNION ALL
-    SELECT series, span, broker, key, user_name, client_id, highest, throttled FROM others
+    SELECT
+      id, span, broker, key, user_name, client_id, highest, throttled, NULL AS surely,
+      NULL AS perhaps
+    FROM others
   )
-  GROUP BY series, span, broker, key, user_name, client_id
+  GROUP BY id, span, broker, key, user_name, client_id
 ),
 
 buckets AS (
-  SELECT o.series, o.span, u.bucket, SUM(u.seconds) AS seconds
+  SELECT o.id, u.bucket, SUM(u.seconds) AS seconds
   FROM sums AS u
-  INNER JOIN own AS o ON u.series = o.series AND u.part = o.part
-  GROUP BY o.series, o.span, u.bucket
+  INNER JOIN own AS o ON u.series = o.series
+  GROUP BY o.id, u.bucket
   UNION ALL
-  SELECT series, span, NULL AS bucket, SUM(idle) AS seconds FROM own GROUP BY series, span
+  SELECT id, NULL AS bucket, SUM(idle) AS seconds FROM own GROUP BY id
 ),
 
 steps AS (
   SELECT
-    b.series, b.span, b.seconds, COALESCE(POWER({base}, b.bucket - 0.5), 0.0) AS rate,
-    CASE WHEN POWER({base}, b.bucket - 1) >= d.surely THEN b.seconds ELSE 0 END AS at_limit_least,
+    b.id, b.seconds, COALESCE(POWER({base}, b.bucket - 0.5), 0.0) AS rate,
+    CASE WHEN POWER({base}, b.bucket - 1) >= n.surely THEN b.seconds ELSE 0 END AS at_limit_least,
     CASE
-      WHEN LEAST(d.highest, COALESCE(POWER({base}, b.bucket), 0.0)) >= d.perhaps THEN b.seconds
+      WHEN LEAST(n.highest, COALESCE(POWER({base}, b.bucket), 0.0)) >= n.perhaps THEN b.seconds
       ELSE 0
     END AS at_limit
   FROM buckets AS b
-  INNER JOIN days AS d ON b.series = d.series AND b.span = d.span
+  INNER JOIN names AS n ON b.id = n.id
   UNION ALL
-  SELECT series, span, lower_half AS seconds, p50 AS rate, at_limit_least, at_limit FROM others
+  SELECT id, lower_half AS seconds, p50 AS rate, at_limit_least, at_limit FROM others
   UNION ALL
-  SELECT series, span, most_of_it - lower_half AS seconds, p95 AS rate, 0, 0 FROM others
+  SELECT id, most_of_it - lower_half AS seconds, p95 AS rate, 0, 0 FROM others
   UNION ALL
-  SELECT series, span, counted - most_of_it AS seconds, highest AS rate, 0, 0 FROM others
+  SELECT id, counted - most_of_it AS seconds, highest AS rate, 0, 0 FROM others
 ),
 
 ranked AS (
   SELECT
     steps.*,
-    SUM(seconds) OVER (PARTITION BY series, span) AS counted,
+    SUM(seconds) OVER (PARTITION BY id) AS counted,
     SUM(seconds) OVER (
-      PARTITION BY series, span ORDER BY rate
-      ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+      PARTITION BY id ORDER BY rate ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
     ) AS up_to
   FROM steps
+),
+
+percentiles AS (
+  SELECT
+    id, MAX(counted) AS counted, SUM(at_limit_least) AS at_limit_least, SUM(at_limit) AS at_limit,
+    MIN(CASE WHEN up_to >= CEIL(50 * counted / 100.0) THEN rate END) AS p50,
+    MIN(CASE WHEN up_to >= CEIL(95 * counted / 100.0) THEN rate END) AS p95
+  FROM ranked
+  GROUP BY id
 )
 
 SELECT
   n.broker, n.key, n.user_name, n.client_id, CAST(n.span AS INT) AS span,
-  CAST(MAX(r.counted) AS DOUBLE) AS counted,
-  CAST(SUM(r.at_limit_least) AS DOUBLE) AS at_limit_least,
-  CAST(SUM(r.at_limit) AS DOUBLE) AS at_limit,
-  LEAST(n.highest, MIN(CASE WHEN up_to >= CEIL(50 * counted / 100.0) THEN rate END)) AS p50,
-  LEAST(n.highest, MIN(CASE WHEN up_to >= CEIL(95 * counted / 100.0) THEN rate END)) AS p95,
-  n.highest,
-  n.throttled
-FROM ranked AS r
-INNER JOIN names AS n ON r.series = n.series AND r.span = n.span
-GROUP BY n.series, n.span, n.broker, n.key, n.user_name, n.client_id, n.highest, n.throttled
+  CAST(p.counted AS DOUBLE) AS counted,
+  CAST(p.at_limit_least AS DOUBLE) AS at_limit_least,
+  CAST(p.at_limit AS DOUBLE) AS at_limit,
+  LEAST(n.highest, p.p50) AS p50, LEAST(n.highest, p.p95) AS p95, n.highest, n.throttled
+FROM percentiles AS p
+INNER JOIN names AS n ON p.id = n.id

@@ -2,14 +2,14 @@
 --
 -- In:  digests  the columns of DIGEST in quota_ops/model/usage/digest.py
 --      parts    day, part: the days to read, and the number of a part
--- Out: series, part, bucket, seconds: `series` is the hash of the names, because sums by names would
---      need four times the memory
+-- Out: series, bucket, seconds: `series` is the hash of the names and the part, because sums by names
+--      would need four times the memory
 --
 -- The days of a series are added up one after the other: sums of all series at a time take twice as
 -- long, because they are in no cache of the processor.
 WITH days AS (
   SELECT
-    HASH(d.broker, d.key, d.user_name, d.client_id) AS series, p.part, d.bucket, d.seconds
+    HASH(d.broker, d.key, d.user_name, d.client_id, p.part) AS series, d.bucket, d.seconds
   FROM digests AS d
   INNER JOIN parts AS p ON d.day = p.day
   WHERE d.key = '{key}' AND d.bucket IS NOT NULL
@@ -18,11 +18,11 @@ WITH days AS (
 
 buckets AS (
   SELECT
-    series, part, bucket + UNNEST(RANGE(LEN(seconds))) AS bucket, UNNEST(seconds) AS seconds
+    series, bucket + CAST(UNNEST(RANGE(LEN(seconds))) AS INT) AS bucket,
+    UNNEST(seconds) AS seconds
   FROM days
 )
 
-SELECT series, part, CAST(bucket AS INT) AS bucket, CAST(SUM(seconds) AS INT) AS seconds
+SELECT series, bucket, CAST(SUM(seconds) AS INT) AS seconds
 FROM buckets
-WHERE seconds > 0
-GROUP BY ALL
+GROUP BY series, bucket
