@@ -9,7 +9,7 @@ from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.entity import MAX_NAME_BYTES
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
-from quota_ops.model.usage.digest import BASE
+from quota_ops.model.usage.digest import BASE, LARGEST_RATE
 from quota_ops.precedence.addresses import find_shortest
 
 
@@ -109,4 +109,5 @@ def client_effects_text(wanted: str = CHANGED) -> str:
 
 def digest_text(day: str, step: int) -> str:
     """Return usage_digest.sql: from rates and scrapes, each `step` seconds, to DIGEST of a day."""
-    return read_sql("usage_digest", day=day, step=step, base=BASE)
+    values = {"day": day, "step": step, "base": BASE, "largest": LARGEST_RATE}
+    return read_sql("usage_digest", **values)

@@ -5,8 +5,9 @@
 --      delayed  broker, key, user_name, client_id: the series that were throttled on that day
 -- Out: the columns of BUCKETS in quota_ops/model/usage/digest.py
 --
--- A value that is no finite number stands for no time: a series without any other has a row of 0
--- seconds. Use without both names is kept apart from the rows of `coverage` by its bucket.
+-- A value that is no number, or too large for a rate, stands for no time: a series without any other
+-- has a row of 0 seconds. Use without both names is kept apart from the rows of `coverage` by its
+-- bucket.
 --
 -- A sample stands for the time until the next scrape, {step} seconds at most: the rest of a longer gap
 -- was not seen. Of a scrape that failed nothing counts.
@@ -27,7 +28,7 @@ seen AS (
 numbers AS (
   SELECT
     time, broker, key, user_name, client_id,
-    CASE WHEN ABS(value) < CAST('Infinity' AS DOUBLE) THEN value END AS value  -- NaN is above it
+    CASE WHEN ABS(value) < {largest} THEN value END AS value  -- NaN is above it
   FROM rates
 ),
 
@@ -62,7 +63,7 @@ SELECT
   CASE
     WHEN b.bucket IS NOT NULL
       -- Seven digits take half the space.
-      THEN CAST(CAST(LEAST(b.highest, 3e38) AS FLOAT) AS DOUBLE)
+      THEN CAST(CAST(b.highest AS FLOAT) AS DOUBLE)
   END AS highest,
   d.broker IS NOT NULL AS throttled
 FROM buckets AS b

@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
 from itertools import pairwise
-from math import isnan
+from math import isnan, nan
 from statistics import median
 from typing import NamedTuple
 
 from quota_ops.model.errors import UseUnknown
-from quota_ops.model.usage.digest import UseRow
+from quota_ops.model.usage.digest import LARGEST_RATE, UseRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
@@ -58,34 +58,23 @@ def read_use(
 ) -> list[UseRow]:
     """Return the use of each series of a broker and a key; none if it is not exported.
 
-    `interval` is for how many seconds a sample stands. The time at a limit, and whether a series
-    was throttled, are not read. Raises UseUnknown if anything could not be read.
+    `interval` is for how many seconds a sample stands. If the highest value is infinite, the p95
+    stands for it: it is a lower bound. The time at a limit, and whether a series was throttled, are
+    not read. Raises UseUnknown if anything could not be read.
     """
     metric = source.names.rates.get(key)
     query = partial(_query, server, source, (broker, metric), time=time)
     with ThreadPoolExecutor(len(_STATISTICS)) as pool:  # a server uses one core for each query
         medians, p95s, highest, counts = pool.map(query, _STATISTICS)
-    return [
-        UseRow(
-            broker,
-            key,
-            *names,
-            span=0,
-            counted=0.0 if isnan(most) else counts.get(names, 0.0) * interval,
-            at_limit_least=0.0,
-            at_limit=0.0,
-            p50=_number(medians.get(names), most),
-            p95=_number(p95s.get(names), most),
-            highest=_number(most, 0.0),
-            throttled=False,
-        )
-        for names, most in highest.items()
-    ]
-
-
-def _number(value: float | None, highest: float) -> float:
-    """Return a value, or the highest that it can be if it is NaN, as it is if most samples are."""
-    return highest if value is None or isnan(value) else value
+    rows: list[UseRow] = []
+    for names, value in highest.items():
+        p50, p95 = (found.get(names, nan) for found in (medians, p95s))
+        known = [each for each in (value, p95) if abs(each) < LARGEST_RATE]
+        most, counted = (known[0], counts.get(names, 0.0) * interval) if known else (0.0, 0.0)
+        # A percentile is NaN if most samples are: it is at most the highest then.
+        p50, p95 = (most if isnan(each) else min(each, most) for each in (p50, p95))
+        rows.append(UseRow(broker, key, *names, 0, counted, 0.0, 0.0, p50, p95, most, False))
+    return rows
 
 
 def read_throttled(

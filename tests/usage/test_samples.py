@@ -10,7 +10,7 @@ import pytest
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.stages.plan.use import read_samples
-from quota_ops.usage.overview import read_throttled
+from quota_ops.usage.overview import read_throttled, read_use
 from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import join_samples, list_brokers, read_parts
 from quota_ops.usage.source import SAMPLES, SCRAPES, UsageSource
@@ -112,6 +112,24 @@ def test_throttled_series_are_those_with_a_throttle_time(source: UsageSource) ->
         found = read_throttled(server, source, "broker-1", "producer_byte_rate", time)
     assert found >= {SeriesNames("bob", "web"), SeriesNames("dave", "etl")}
     assert SeriesNames(None, "other") not in found
+
+
+def test_an_infinite_sample_is_no_rate() -> None:
+    """The highest use is a lower bound, so the p95 stands for one that no network has."""
+    values = {"quantile_over_time(0.5": "100", "quantile": "200", "max": "+Inf", "count": "10"}
+
+    def respond(asked: Question, _headers: Mapping[str, str]) -> Answer:
+        value = next(value for form, value in values.items() if asked.query.startswith(form))
+        result = [{"metric": {"user": "alice"}, "value": [0, value]}]
+        compact = {"status": "success", "data": {"result": result}}
+        return Answer(200, json.dumps(compact, separators=(",", ":")))
+
+    time = Time(TIMES["started"], TIMES["ended"])
+    with serve(respond) as url, open_prometheus(connect(url)) as server:
+        source = UsageSource.of(POLICY, server.connection)
+        (row,) = read_use(server, source, "1", "producer_byte_rate", time, interval=5.0)
+
+    assert (row.counted, row.p50, row.p95, row.highest) == (50, 100, 200, 200)
 
 
 def test_a_key_without_series_has_no_samples(source: UsageSource) -> None:

@@ -15,6 +15,10 @@ BASE = 1.05
 at most 2.5 percent."""
 
 
+LARGEST_RATE = 1e18
+"""A value from here on is not a rate: no network is as fast."""
+
+
 class BucketRow(NamedTuple):
     """A row of BUCKETS: for how many seconds of a day the use of a client was in a bucket.
 
