@@ -28,7 +28,7 @@ from quota_ops.store.run.names import NamedCluster, latest_first
 
 _COLUMNS = ["entity", "key", "value"]
 _OVERLAP = timedelta(days=1)
-"""How far before the time the history is read: a run may end on the day after it began."""
+"""How far before the first look the history is read: its days are those of ends in UTC."""
 
 
 def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: datetime) -> PastQuotas:
@@ -63,7 +63,8 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
         if found.look.at <= start:
             break
     looks.reverse()
-    since = f"{start - _OVERLAP:%Y-%m-%d}"
+    first = min([start, *(look.at for look in looks[:1])])  # a run may have written since
+    since = f"{first - _OVERLAP:%Y-%m-%d}"
     events = read_events(store, NamedCluster((cluster,), cluster_id), since)
     writes: dict[datetime, dict[tuple[str, str], float | None]] = {}
     for row in events.rows:

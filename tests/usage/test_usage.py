@@ -20,6 +20,7 @@ from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.use import UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.runs.usage import read_overview
+from quota_ops.stages.use.past_limits import Period
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage import samples
 from quota_ops.usage.source import UsageSource
@@ -265,6 +266,18 @@ def test_writes_of_runs_are_looks(store: RunStore) -> None:
         (later, [700_000, None]),
         (later + timedelta(seconds=1), [None, 500_000]),
     ]
+
+
+def test_a_write_of_the_last_run_before_the_time_is_known(folder: Path) -> None:
+    """A run that wrote a quota three weeks ago knows it at the beginning of this week."""
+    store, end = RunStore(open_place(folder / "few runs")), TIMES["ended"]
+    leave_look(store, end - timedelta(days=20), {})
+    leave_write(store, end - timedelta(days=20), "user=alice", "producer_byte_rate", 500_000)
+    leave_look(store, end - timedelta(days=3), {"user=alice": {"producer_byte_rate": 500_000}})
+    start = end - timedelta(days=7)
+    past = read_past_quotas(store, "orders", CLUSTER_ID, start)
+    limits = {Entity.of({"user": "alice"}): 500_000.0}
+    assert past.periods("producer_byte_rate", start, end) == [Period(start, end, (limits,))]
 
 
 def test_runs_that_read_the_same_quotas_share_them(store: RunStore) -> None:
