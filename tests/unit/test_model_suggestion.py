@@ -123,6 +123,7 @@ def test_what_use_suggests(case: Case) -> None:
             case.at_limit if number < case.reached else 0,
             case.throttled,
             case.hours * 3600,
+            case.hours * 3600,
         )
         for number, (p95, highest) in enumerate(case.use)
     )

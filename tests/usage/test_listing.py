@@ -11,7 +11,8 @@ from quota_ops.model.usage.digest import UseRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.suggestion import suggest_limits
 from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
-from quota_ops.report.screens.usage import list_coverage
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.screens.usage import list_coverage, usage_screen
 from quota_ops.runs.usage import require_known
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
@@ -114,9 +115,26 @@ def test_a_time_whose_limit_is_not_known_is_no_time_below_it() -> None:
     assert (client.at_limit_least, client.at_limit) == (0, 86400)
 
 
+def test_the_p95_is_of_the_time_with_the_limit_that_it_is_compared_with() -> None:
+    """After a cut, the p95 is that of the time since, and the note shows how long that is."""
+    names, day = SeriesNames("carol", None), 86400.0
+    before, since = (Span(True, CAROL, limit, limit) for limit in (1e6, 5e5))
+    uses = [use(names, before, 5 * day, 6e5, 6e5), use(names, since, 2 * day, 4e5, 4e5)]
+    past = PastQuotas([Look(TIME.start, {KEY: {CAROL: 5e5}})], {}, None, None, ())
+
+    (quota,) = Listing(past, TIME, KEY, True, uses, {}).list_quotas()
+    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 1.0, END, [quota], {}, ())
+
+    (client,) = quota.clients
+    assert (client.p95, client.share, client.highest) == (4e5, 0.8, 6e5)
+    assert (client.with_limit, client.counted) == (2 * day, 7 * day)
+    assert "  p95 of the 48.0 h with this limit\n" in plain(usage_screen(overview, [quota]))
+
+
 def test_use_without_a_share_makes_no_complete_list() -> None:
     """On the first day no limit of the past is known, so a list of who is near it is not empty."""
-    share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, None, None, None, None, False, 60.0)
+    unknown = None, None, None, None
+    share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, *unknown, False, 60.0, 60.0)
     quota = QuotaUse(CAROL, KEY, 1.0, None, Verdict.USED, None, (share,))
     overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 0.0, END, [quota], {}, ())
 
@@ -127,7 +145,8 @@ def test_use_without_a_share_makes_no_complete_list() -> None:
 
 def test_use_that_may_be_of_others_suggests_nothing() -> None:
     """If some series of a key have no names, its rows may have the use of other clients."""
-    share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, 0.1, 10.0, 0.0, 0.0, False, 7 * 86400.0)
+    week = 7 * 86400.0
+    share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, 0.1, 10.0, 0.0, 0.0, False, week, week)
     quota = QuotaUse(CAROL, KEY, 10.0, None, Verdict.USED, None, (share,))
     overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 1.0, END, [quota], {}, ())
     lost = overview._replace(without_names=(KEY,))

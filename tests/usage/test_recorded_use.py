@@ -40,7 +40,7 @@ orders from 2026-11-23T00:00:00Z to 2026-11-26T00:00:00Z, seen 66 % of the time
 
 entity  key  limit  p95  share of the limit  at limit  highest seen  owner  note
 user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  60 min to 2.0 h  900 kB/s  payments  \
-share of the limit then, 900 kB/s
+share of the limit then, 900 kB/s, p95 of the 24.0 h with this limit
 
 1 quota of 1; use is shown for the busiest client on its busiest broker, not added up.
 Scraped every 60 s: shorter peaks are not seen, so the highest is a lower bound.

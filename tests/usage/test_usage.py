@@ -143,7 +143,7 @@ def test_options_select_quotas(
     assert len(lines) == 1 + len(expected)
     assert lines[0] == (
         "entity,key,limit,owner,verdict,reason,user,client_id,broker,median,p95,highest,share,"
-        "at_limit_least,at_limit,throttled,counted,limit_then,start,end,seen"
+        "at_limit_least,at_limit,throttled,counted,with_limit,limit_then,start,end,seen"
     )
 
 

@@ -52,8 +52,8 @@ class Verdict(StrEnum):
 class SeriesShare(NamedTuple):
     """The use of one series under a quota: the highest of any broker, in the unit of its key.
 
-    If the limit changed, a percentile is from the busiest period. `share` is the highest p95
-    divided by the limit at that time; None without a known limit.
+    If the limit changed, the percentiles are of the time with the limit to which the p95 was
+    nearest. `share` is this p95 divided by that limit; None without a known limit.
     """
 
     user: str | None
@@ -74,6 +74,8 @@ class SeriesShare(NamedTuple):
     """Whether it was throttled at all."""
     counted: float
     """For how many seconds `broker` has samples of it."""
+    with_limit: float
+    """In how many of these seconds `limit` was in force: the percentiles are of them."""
 
 
 class QuotaUse(NamedTuple):

@@ -225,6 +225,8 @@ def _note(quota: QuotaUse, busiest: SeriesShare, overview: UseOverview) -> str:
         notes.append("the limit of that time is not known")
     elif busiest.limit is not None and busiest.limit != quota.limit:
         notes.append(f"share of the limit then, {format_limit(quota.key, busiest.limit)}")
+    if busiest.limit is not None and busiest.with_limit < SEEN * busiest.counted:
+        notes.append(f"p95 of the {format_seconds(busiest.with_limit)} with this limit")
     if busiest.counted < ENOUGH * overview.seen * overview.seconds:
         notes.append(
             f"samples for {format_seconds(busiest.counted)} of {format_seconds(overview.seconds)}"

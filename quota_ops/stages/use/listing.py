@@ -151,7 +151,7 @@ def _share(uses: Collection[Use]) -> SeriesShare:
     return SeriesShare(
         *busiest.row.names,
         busiest.row.broker,
-        max(use.row.p50 for use in uses),
+        busiest.row.p50,
         busiest.row.p95,
         max(use.row.highest for use in uses),
         busiest.share,
@@ -160,6 +160,7 @@ def _share(uses: Collection[Use]) -> SeriesShare:
         max(at_limit.values()) if is_known else None,
         any(use.row.throttled for use in uses),
         counted[busiest.row.broker],
+        busiest.row.counted,
     )
 
 
