@@ -69,7 +69,7 @@ def test_a_series_belongs_to_the_first_quota_of_its_labels(
 
 
 def test_a_time_is_seen_as_far_as_the_broker_that_was_seen_least() -> None:
-    """A registered broker that was never scraped means that nothing is seen of the whole."""
+    """If a broker was not scraped, or may be none of those that were, nothing is seen of all."""
     at = datetime(2026, 11, 26, tzinfo=UTC)
 
     def seen(coverage: dict[str, float], brokers: int | None) -> float:
@@ -78,12 +78,15 @@ def test_a_time_is_seen_as_far_as_the_broker_that_was_seen_least() -> None:
     assert seen({"a": 1, "b": 0.5}, 2) == 0.5
     assert seen({"a": 1, "b": 0.5}, None) == 0.5
     assert seen({"a": 1}, 2) == 0
+    assert seen({"a": 1, "b": 1, "c": 1}, 2) == 0
     assert seen({}, None) == 0
 
 
 def test_the_busiest_client_of_a_quota_is_the_first() -> None:
     """A quota without use has no busiest client."""
-    share = SeriesShare("a", None, "b", 1, 2, 3, 0.5, 4, 0, 0, throttled=False, counted=60)
+    share = SeriesShare(
+        "a", None, "b", 1, 2, 3, 0.5, 4, 0, 0, throttled=False, counted=60, with_limit=60
+    )
     quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, Verdict.USED, None, (share,))
     assert (quota.busiest, quota._replace(clients=()).busiest) == (share, None)
 

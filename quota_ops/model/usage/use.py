@@ -149,12 +149,14 @@ class UseOverview(NamedTuple):
 
     @property
     def seen(self) -> float:
-        """The share of the time in which Prometheus scraped the broker with the fewest scrapes."""
+        """The share of the time in which Prometheus scraped the broker with the fewest scrapes.
+
+        It is 0 if a registered broker was not scraped, or may be none of those that were.
+        """
         shares = [*self.coverage.values()]
-        registered = self.registered_brokers
-        if self.absent_brokers or (registered is not None and registered > len(shares)):
-            return 0.0
-        return min(shares, default=0.0)
+        others = len(self.other_brokers)
+        is_other = self.registered_brokers not in {None, len(shares) - others}
+        return 0.0 if self.absent_brokers or is_other else min(shares, default=0.0)
 
 
 class KeyProbe(NamedTuple):

@@ -54,8 +54,11 @@ class PastUse(NamedTuple):
 
 
 def _find_share(seconds: Collection[float], brokers: int) -> float:
-    """Return the part of the days in which each broker was seen, by the seconds of those seen."""
-    if not seconds or len(seconds) < brokers:
+    """Return the part of the days in which each broker was seen, by the seconds of those seen.
+
+    If another number of brokers was seen than are registered, it may be none of these.
+    """
+    if not seconds or len(seconds) != (brokers or len(seconds)):
         return 0.0
     return min(min(seconds) / timedelta(days=DAYS).total_seconds(), 1.0)
 
@@ -338,6 +341,8 @@ def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays
         return f"the use of {shared_by} is known for {known} only"
     if len(rows) < brokers and not any(row.delayed for row in rows):
         return f"the use on {brokers - len(rows)} of {counted(brokers, 'broker')} is unknown"
+    if 0 < brokers < len(rows) and not any(row.delayed for row in rows):
+        return f"{counted(len(rows), 'broker')} were scraped and {brokers} registered"
     row = max(rows, key=lambda row: (row.delayed, row.above, row.highest, row.broker))
     highest = max(row.highest for row in rows)
     share = _find_share([row.seen for row in rows], brokers)

@@ -83,9 +83,10 @@ class Listing(Struct, frozen=True, dict=True):
         window = (self.time.end - self.time.start).total_seconds()
         seconds, facts = self.seen.values(), self.past.facts
         scraped = match_brokers(self.seen, facts.brokers) if facts else None
+        others = len(scraped.others) if scraped else 0
         return (
             facts is not None
-            and len(seconds) >= len(facts.brokers)
+            and len(seconds) - others == len(facts.brokers)
             and not (scraped and scraped.absent)
             and min(seconds, default=0.0) >= SEEN * window
             and all(period.limits for period in self.periods)
