@@ -19,7 +19,7 @@ from quota_ops.report.screens.throttled import (
 )
 from quota_ops.report.screens.usage import draw_bar, format_range
 
-HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at the limit", "highest seen")
+HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at or above it", "highest seen")
 MOST = 10
 """How many quotas the page of all clusters shows."""
 _NEAR = 0.8
@@ -82,9 +82,9 @@ def describe_use(use: RecordedUse) -> str:
     days = f"{counted(use.recorded, 'recorded day')} from {use.days[0]} to {use.days[-1]} (UTC)"
     listed = f"The {len(use.nearest):,} nearest of {counted(use.quotas, 'used quota')}"
     return (
-        f"{days}, brokers seen in {int(100 * use.seen)} % of them, beside the limits of this run. "
-        f"{listed}: the busiest client of each on its busiest broker, never a sum. Time that was "
-        "not recorded is unknown. Rates are exact to 2.5 %."
+        f"{days}, brokers seen in {int(100 * use.seen)} % of them, beside the limits of this run, "
+        f"whichever were in force then. {listed}: the busiest client of each on its busiest "
+        "broker, never a sum. Time that was not recorded is unknown. Rates are exact to 2.5 %."
     )
 
 
@@ -161,5 +161,5 @@ def _mark(quota: RecordedQuota) -> str:
     if quota.throttled:
         return "throttled"
     if quota.at_limit_least:
-        return "at limit"
+        return "at or above"
     return "near" if quota.at_limit or quota.share >= _NEAR else ""
