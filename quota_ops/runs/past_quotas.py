@@ -15,14 +15,13 @@ import pyarrow as pa
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.sql.history import read_events
 from quota_ops.stages.use.past_limits import Look, PastQuotas
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
+from quota_ops.store.run.files import DESCRIBED, FACTS
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import NamedCluster, latest_first
 
@@ -40,7 +39,6 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     troubles: list[str] = []
     owners: dict[tuple[Entity, str], str | None] = {}
     facts: ClusterFacts | None = None
-    policy: Policy | None = None
     later: _Found | None = None
     parse = cache(Entity.parse)  # each entity has several keys, in several runs
     try:
@@ -57,7 +55,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
         if found is None:
             continue
         if not looks:
-            owners, facts, policy = _read_owners(run, parse), run.find(FACTS), run.find(POLICY)
+            owners, facts = _read_owners(run, parse), run.find(FACTS)
         later = found
         looks.append(found.look)
         if found.look.at <= start:
@@ -73,9 +71,7 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
             writes.setdefault(at, {})[row.entity, row.key] = row.found
     for at, values in sorted(writes.items()):
         _add_write(looks, at, values)
-    return PastQuotas(
-        looks, owners, facts, policy.usage if policy else None, (*troubles, *events.troubles)
-    )
+    return PastQuotas(looks, owners, facts, (*troubles, *events.troubles))
 
 
 class _Found(NamedTuple):

@@ -49,13 +49,21 @@ def test_metrics_follow_the_newest_run(lab: Lab) -> None:
     assert found[("quotas_stored", "demo")] == found[("quotas_in_sync", "demo")] == 3
     applied = seconds(lab.runs[-1].read_json(REPORT)["finished"])
     assert found[("last_apply_timestamp_seconds", "demo")] == applied
+    other = {"prometheus": "branch", "match": {"cluster": "other"}}
+    lab.desire({f"user={name}": {KEY: 10.0} for name in ("alice", "bob", "carol")}, usage=other)
+    lab.call("plan", "demo")
     limits = {
-        (sample.labels["user"], sample.labels["owner"], sample.labels["level"]): sample.value
+        (
+            sample.labels["cluster"],
+            sample.labels["user"],
+            sample.labels["owner"],
+            sample.labels["level"],
+        ): sample.value
         for family in parse(lab.call("metrics", "demo", "--limits").stdout)
         for sample in family.samples
         if sample.name == "quota_ops_limit"
     }
-    assert limits == {(name, "team", "user"): 10.0 for name in ("alice", "bob", "carol")}
+    assert limits == {("demo", name, "team", "user"): 10.0 for name in ("alice", "bob", "carol")}
     lab.put({"user=alice": {KEY: 20.0}, "user=dora": {KEY: 1.0}})
     lab.desire({f"user={name}": {KEY: 10.0} for name in ("alice", "bob", "carol", "emil")})
     lab.call("report", "demo")

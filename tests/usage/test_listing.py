@@ -77,7 +77,7 @@ def test_a_quota_is_unused_only_if_nothing_contradicts_it(
 ) -> None:
     """Use before the first run is shown without a share, and a contradiction is no proof."""
     facts = ClusterFacts((BrokerFacts(1, "kafka:9092"),), "User:admin")
-    past = PastQuotas([Look(looked, {KEY: {CAROL: 10e6}})], {}, facts, None, ())
+    past = PastQuotas([Look(looked, {KEY: {CAROL: 10e6}})], {}, facts, ())
     found = [use(SeriesNames("other", None), WITHOUT_LIMIT), *uses]
 
     (quota,) = Listing(past, TIME, KEY, True, found, {"1": 7 * 86400.0}).list_quotas()
@@ -95,7 +95,7 @@ def test_a_time_whose_limit_is_not_known_is_no_time_below_it() -> None:
         Look(TIME.start + timedelta(days=day), {KEY: {CAROL: limit}})
         for day, limit in ((1, 10e6), (3, 8.2e6))
     ]
-    past = PastQuotas(looks, {}, None, None, ())
+    past = PastQuotas(looks, {}, None, ())
     names = SeriesNames("carol", None)
     periods = past.periods(KEY, *TIME)
     spans = [find_span(KEY, [period], names) for period in periods]
@@ -120,7 +120,7 @@ def test_the_p95_is_of_the_time_with_the_limit_that_it_is_compared_with() -> Non
     names, day = SeriesNames("carol", None), 86400.0
     before, since = (Span(True, CAROL, limit, limit) for limit in (1e6, 5e5))
     uses = [use(names, before, 5 * day, 6e5, 6e5), use(names, since, 2 * day, 4e5, 4e5)]
-    past = PastQuotas([Look(TIME.start, {KEY: {CAROL: 5e5}})], {}, None, None, ())
+    past = PastQuotas([Look(TIME.start, {KEY: {CAROL: 5e5}})], {}, None, ())
 
     (quota,) = Listing(past, TIME, KEY, True, uses, {}).list_quotas()
     overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 1.0, END, [quota], {}, ())

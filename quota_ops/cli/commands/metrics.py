@@ -81,19 +81,30 @@ def metrics(
 
 
 def _read_limits(store: "RunStore", cluster: str) -> "Iterator[LimitSample]":
-    """Yield the limits of a cluster that the last look or a write since then found."""
+    """Yield the limits of a cluster that the last look or a write since then found.
+
+    Their labels are those of the last run that compared the cluster: a plan may have others.
+    """
     from datetime import UTC, datetime
 
     from quota_ops.report.records.metrics import label_limits
     from quota_ops.runs.past_quotas import read_past_quotas
+    from quota_ops.store.places.run_store import safe_name
+    from quota_ops.store.run.files import POLICY
+    from quota_ops.store.run.folder import RunFolder
     from quota_ops.store.run.names import find_cluster, find_id
+    from quota_ops.store.run.newest_reports import read_newest_reports
 
     found = find_cluster(store, cluster)
     cluster_id = find_id(store, found)
     if cluster_id is None:
         return
-    past = read_past_quotas(store, found.names[0], cluster_id, datetime.now(UTC))
-    if past.looks:
+    name = found.names[0]
+    past = read_past_quotas(store, name, cluster_id, datetime.now(UTC))
+    report = read_newest_reports(store, [name], cluster_id=cluster_id)[name]
+    if past.looks and report:
+        policy = RunFolder(store.runs_of(name) / safe_name(report["run"])).find(POLICY)
+        usage = policy.usage if policy else None
         stored = past.looks[-1].stored.items()
         rows = ((entity, key, value) for key, limits in stored for entity, value in limits.items())
-        yield from label_limits(cluster, past.usage, rows, past.owners)
+        yield from label_limits(cluster, usage, rows, past.owners)

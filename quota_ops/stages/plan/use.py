@@ -117,7 +117,7 @@ def _read_stored(folder: RunFolder, now: datetime) -> PastQuotas:
     for row in folder.read_rows(ACTUAL):
         stored[row.key][Entity.parse(row.entity)] = row.value
     owners = {(Entity.parse(row.entity), row.key): row.owner for row in folder.read_rows(DESIRED)}
-    return PastQuotas([Look(now, stored)], owners, None, None, ())
+    return PastQuotas([Look(now, stored)], owners, None, ())
 
 
 def _find_usage(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> UsagePolicy:

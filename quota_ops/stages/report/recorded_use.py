@@ -89,7 +89,7 @@ def read_recorded_use(
     limits: dict[str, dict[Entity, float]] = defaultdict(dict)
     for entity, key, value in stored:
         limits[key][Entity.parse(entity)] = value
-    past = PastQuotas([Look(time.start, limits)], read_owners(), None, None, ())
+    past = PastQuotas([Look(time.start, limits)], read_owners(), None, ())
     with open_recorded(digests, past, by_day=True) as recorded:
         if recorded.troubles:
             _log.warning("Recorded days cannot be read: %s", "; ".join(recorded.troubles))

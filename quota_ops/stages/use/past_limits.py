@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.usage.usage import UsagePolicy
 
 Limits = Mapping[Entity, float]
 """The stored values of one quota key."""
@@ -35,8 +34,6 @@ class PastQuotas(NamedTuple):
     owners: Mapping[tuple[Entity, str], str | None]
     facts: ClusterFacts | None
     """What the brokers reported about themselves in the last look."""
-    usage: UsagePolicy | None
-    """Where use was measured, by the policy of the last look."""
     troubles: tuple[str, ...]
 
     def periods(self, key: str, start: datetime, end: datetime) -> list[Period]:
