@@ -199,7 +199,7 @@ def test_a_broker_of_another_cluster_does_not_stand_for_one_of_this(
     assert Verdict.UNUSED not in {quota.verdict for quota in found.quotas}
     lines = [
         "broker-3.kafka.svc:9092 was never scraped: use on it is unknown.",
-        "broker-2 is not registered: match may select another cluster, whose use is counted here.",
+        "broker-2 is not registered: it was removed, or match selects another cluster, whose",
     ]
     for options in ((), ("--probe",)):
         stdout = call(folder, *options)[0]

@@ -133,8 +133,8 @@ def _list_unmatched(absent: Iterable[str], others: Iterable[str]) -> list[Line]:
         ),
         *(
             line(
-                f"  {each} is not registered: match may select another cluster, whose use is "
-                "counted here.",
+                f"  {each} is not registered: it was removed, or match selects another cluster, "
+                "whose use is counted here.",
                 Tone.CHANGE,
             )
             for each in others
