@@ -40,7 +40,7 @@ test: setup ## run the suite: real brokers of every pinned Kafka, Spark and Airf
 	@$(BIN)/python -m quota_ops.lab.kafka.jars $(notdir $(wildcard quota_ops/lab/kafka/versions/*.*.*))
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --no-loadscope-reorder
 
-matrix: setup ## run the tests that `make test` leaves out: the demo, a Spark cluster, Airflow in a browser, a bucket, another day
+matrix: setup ## run the tests that `make test` leaves out: a Spark cluster, Airflow in a browser, a bucket, another day
 	@$(BIN)/python -m pytest -m matrix --numprocesses 0 tests/engines tests/browser tests/objects tests/broker tests/dag tests/cli tests/usage tests/unit/test_model_coverage.py
 	@CLOCK=2028-02-29T23:59:00Z TZ=Pacific/Kiritimati PYTHONPATH="$(CURDIR)/tests/moved_clock" \
 		PYTEST_ADDOPTS="-W ignore::pytest.PytestAssertRewriteWarning" \

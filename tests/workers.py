@@ -24,6 +24,7 @@ TOGETHER = (
 
 FIRST = (
     "tests/broker/test_kafka_",
+    "tests/cli/test_demo.py",
     "tests/dag/",
     "tests/docs/test_pages.py",
     "tests/engines/",

@@ -62,7 +62,6 @@ def none_is_left(folder: Path) -> bool:
     return seen_in_time(lambda: processes(folder), {}, seconds=30) == {}
 
 
-@pytest.mark.matrix
 @pytest.mark.timeout(600)
 def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     """Every kind of difference, a run of each DAG, drift by name, and a cluster in sync."""

@@ -45,7 +45,7 @@ for dag in dags.values():
 globals().update(dags)
 """
 RECONCILE, FOLLOW = "reconcile_demo", "announce_changes"
-# An Airflow of its own, and one run with Spark, as the demo has.
+# An Airflow of its own, and one run with Spark; the demo in make test has both too.
 pytestmark = [pytest.mark.timeout(600), pytest.mark.matrix]
 
 
