@@ -117,8 +117,8 @@ def _describe(cluster: ClusterFolder, *, run_store: str | None, is_retry: bool) 
         if earlier.status is StageStatus.DONE:
             return
     with open_run(cluster, run_store, reads_files=True) as run:
-        run_stage("check", run)
-        run_stage("describe", run)
+        run_stage(run, "check")
+        run_stage(run, "describe")
     _log.info("%s", describe_result("describe", run.folder))
 
 
@@ -158,9 +158,9 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
         try:
             if folder.stage_result("diff").status is StageStatus.DONE:
                 with suppress(GuardsRefused):  # no failure: the report shows the guards
-                    run_stage("plan", run)
+                    run_stage(run, "plan")
         finally:
-            run_stage("report", run)
+            run_stage(run, "report")
     link = find_page_link(folder.place / PAGE, run.store)
     written = folder.read_cached(REPORT, lambda: read_report(folder))
     _log.info("%s: %s %s", cluster.name, summarize(written).sentence, link)

@@ -37,7 +37,7 @@ def check(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read the cluster's YAML, list every problem, and return the run folder."""
     log_pools()
     with open_run(cluster, run_store, reads_files=True, must_know_commit=True) as run:
-        run_stage("check", run)
+        run_stage(run, "check")
         return str(run.folder.place)
 
 
@@ -46,7 +46,7 @@ def check(cluster: ClusterFolder, run_store: str | None) -> str:
 def describe(cluster: ClusterFolder, run_store: str | None) -> str:
     """Read all quotas that the cluster stores, and their rows in the ledger."""
     with open_run(cluster, run_store) as run:
-        run_stage("describe", run)
+        run_stage(run, "describe")
         return describe_result("describe", run.folder)
 
 
@@ -55,7 +55,7 @@ def describe(cluster: ClusterFolder, run_store: str | None) -> str:
 def diff(cluster: ClusterFolder, run_store: str | None) -> str:
     """Find the differences in this process, without Spark."""
     with open_run(cluster, run_store) as run:
-        run_stage("diff", run)
+        run_stage(run, "diff")
         return describe_result("diff", run.folder)
 
 
@@ -113,7 +113,7 @@ def _read_overrides(params: Mapping[str, Any]) -> tuple[list[str], str]:
 def validate(cluster: ClusterFolder, run_store: str | None) -> str:
     """Check with the broker whether it would accept every change (validate-only)."""
     with open_run(cluster, run_store) as run:
-        run_stage("validate", run)
+        run_stage(run, "validate")
         return describe_result("validate", run.folder)
 
 
@@ -128,7 +128,7 @@ def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
     from quota_ops.store.run.claim import claim_run
 
     with open_run(cluster, run_store, approve=approved) as run, claim_run(run.folder) as folder:
-        run_stage("apply", replace(run, folder=folder))
+        run_stage(replace(run, folder=folder), "apply")
         if any(outcome.status is Status.WAITING for outcome in run.folder.outcomes(APPLIED)):
             raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)
         return describe_result("apply", run.folder)
@@ -143,7 +143,7 @@ def verify(cluster: ClusterFolder, run_store: str | None) -> str:
     with open_run(cluster, run_store) as run:
         if not run.folder.has(APPLIED):
             raise AirflowSkipException("apply ended before its first write")
-        run_stage("verify", run)
+        run_stage(run, "verify")
         emit_applied(run.folder)
         return describe_result("verify", run.folder)
 
@@ -159,7 +159,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     _refuse_unless_begun()
     with open_run(cluster, run_store) as opened:
         folder = opened.folder.with_cache()
-        run_stage("report", replace(opened, folder=folder))
+        run_stage(replace(opened, folder=folder), "report")
         page = find_page_link(folder.place / PAGE, opened.store)
         written = folder.read_cached(REPORT, lambda: read_report(folder))
     log_text(as_text(written), page)
@@ -245,11 +245,11 @@ def is_retry() -> bool:
     return bool(ti.try_number > ti.max_tries - context["task"].retries + 1)
 
 
-def run_stage(name: str, run: "Run") -> None:
+def run_stage(run: "Run", stage: str) -> None:
     """Run a stage, and record how it ended."""
     from quota_ops.runs import run as one_run
 
-    one_run.run_stage(run, name)
+    one_run.run_stage(run, stage)
 
 
 LONGEST = timedelta(hours=2)
