@@ -156,22 +156,21 @@ def _validate(run: Run) -> None:
 
 def _apply(run: Run) -> None:
     from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
-    from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - as above
+    from quota_ops.stages.apply import apply_plan, write_repairs  # noqa: PLC0415 - as above
+    from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - as above
 
     _refuse_unknown_commit(run.folder)
     with at_work(run.folder.place):
+        waits = run.typed is None and is_waiting(run)
+        approved = None if run.typed or waits else _find_approved(run)
+        folder, cluster, records = run.folder, run.connect(), run.records
+        settle_dead_runs(folder, cluster, run.find_audit)
         if run.typed is not None:
-            from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - as above
-
-            settle_dead_runs(run.folder, run.connect(), run.find_audit)
-            apply_alter(run.folder, run.connect(), run.records, run.typed.until)
-            return
-        if is_waiting(run):
-            _write_repairs(run)
-            return
-        approved = _find_approved(run)
-        settle_dead_runs(run.folder, run.connect(), run.find_audit)
-        apply_plan(run.folder, run.connect(), run.records, approved=approved, progress=run.progress)
+            apply_alter(folder, cluster, records, run.typed.until)
+        elif approved is None:
+            write_repairs(folder, cluster, records, progress=run.progress)
+        else:
+            apply_plan(folder, cluster, records, approved=approved, progress=run.progress)
 
 
 def is_waiting(run: Run) -> bool:
@@ -181,14 +180,6 @@ def is_waiting(run: Run) -> bool:
     return bool(plan.repairs) and not (
         can_decide or find_approval(run.folder, run.records.approvals, plan)
     )
-
-
-def _write_repairs(run: Run) -> None:
-    from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
-    from quota_ops.stages.apply import write_repairs  # noqa: PLC0415 - as above
-
-    settle_dead_runs(run.folder, run.connect(), run.find_audit)
-    write_repairs(run.folder, run.connect(), run.records, progress=run.progress)
 
 
 def _refuse_unknown_commit(folder: RunFolder) -> None:
