@@ -25,10 +25,7 @@ Part = tuple[str, str | None]
 
 
 class Quota(NamedTuple):
-    """The quota of one entity; `span` is the place that problems point at.
-
-    The cache of files has the fields after `owner`: they depend on nothing but the file's bytes.
-    """
+    """The quota of one entity; `span` is the place that problems point at."""
 
     source: Source
     owner: str | None

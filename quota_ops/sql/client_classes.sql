@@ -1,6 +1,6 @@
 -- The class of each client in an inventory: clients of one class have the same limits.
 --
--- In:  inventory                    user_name, client_id, owner and the four keys: see INVENTORY
+-- In:  inventory                    user_name, client_id, owner and the keys: see INVENTORY
 --      limits_before, limits_after  as `limits` in resolve.sql
 -- Out: the columns of the inventory; class_user and class_id, which are null for every name that has
 --      no limit of its own on either side

@@ -5,12 +5,14 @@ from collections.abc import Iterable
 import pyarrow as pa
 
 from quota_ops.model.commit import named
-from quota_ops.model.errors import Refused
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import ALTERED, INTENDED, VERIFIED
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.quotas.tables import DESIRED, LEDGER
 from quota_ops.model.runs.run import Beginning
+from quota_ops.model.stored import from_json
 from quota_ops.model.text import command
 from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
@@ -51,6 +53,22 @@ def read_last_commit(records: ClusterStore) -> str | None:
     """
     _, commits = read_applied_notes(last(records).table)
     return commits[-1] if commits else None
+
+
+def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:
+    """Return the policy that was last applied, from a ledger; None if none was.
+
+    Raises InvalidInput if a newer version of quota-ops applied it.
+    """
+    values, _ = read_applied_notes(table)
+    try:
+        return None if values is None else from_json(Policy, values)
+    except ValueError as error:
+        raise InvalidInput(
+            f"the last applied policy in the ledger of run {folder.place} cannot be read by this "
+            f"version of quota-ops: {error}",
+            "Install the version that applied it, or a newer one.",
+        ) from error
 
 
 def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str | None:

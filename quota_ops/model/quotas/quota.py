@@ -1,4 +1,4 @@
-"""The five quota keys, what they limit, and how their numbers are written.
+"""The quota keys, what they limit, and how their numbers are written.
 
 Source of types and ranges: org.apache.kafka.server.config.QuotaConfig and
 org.apache.kafka.controller.ClientQuotaControlManager.

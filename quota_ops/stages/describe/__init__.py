@@ -34,8 +34,7 @@ from quota_ops.model.runs.run import Described
 from quota_ops.model.text import name_first
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.stages.describe.rates import divide_declared
-from quota_ops.stages.plan.earlier_runs import read_applied_policy
-from quota_ops.stages.succession import take_number_above
+from quota_ops.stages.succession import read_applied_policy, take_number_above
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.ledger.holds import held_entities, holds_now
 from quota_ops.store.ledger.ledger import LedgerFile, damaged

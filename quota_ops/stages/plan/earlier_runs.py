@@ -5,14 +5,11 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
-from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
-from quota_ops.model.stored import from_json
-from quota_ops.stages.succession import find_overtaking_commit
+from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
 from quota_ops.store.ledger.ledger import read_applied_notes
 from quota_ops.store.places.parquet import read_rows, to_values
 from quota_ops.store.run.files import DESCRIBED, ROLLBACK
@@ -55,22 +52,6 @@ def read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
 def count_managed_rows(folder: RunFolder) -> Counter[str | None]:
     """Return the number of managed rows of each owner, from the ledger at the time of describe."""
     return Counter(_list_owners(folder, folder.read_table(LEDGER)))
-
-
-def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:
-    """Return the policy that was last applied, from a ledger; None if none was.
-
-    Raises InvalidInput if a newer version of quota-ops applied it.
-    """
-    values, _ = read_applied_notes(table)
-    try:
-        return None if values is None else from_json(Policy, values)
-    except ValueError as error:
-        raise InvalidInput(
-            f"the last applied policy in the ledger of run {folder.place} cannot be read by this "
-            f"version of quota-ops: {error}",
-            "Install the version that applied it, or a newer one.",
-        ) from error
 
 
 def _list_owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
