@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.kafka.delivery import send_rows
+from quota_ops.kafka.delivery import WHOLE, send_rows
 from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.rows import Batches
-from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status, format_lines
+from quota_ops.model.runs.outcome import UNSETTLED, EntityResponse, Outcome, Status, format_lines
 from quota_ops.model.text import counted
 from quota_ops.store.run.files import ALTER, VALIDATED
 from quota_ops.store.run.folder import RunFolder
@@ -33,9 +33,16 @@ def validate_plan(folder: RunFolder, cluster: Cluster) -> tuple[Outcome, ...]:
         raise Refused(
             f"the broker rejects {len(rejected):,} of {counted(len(outcomes), 'entity')}:\n"
             + _list_rejected(folder, rejected),
-            "Nothing was written. Fix the lines above.",
+            f"Nothing was written. {find_remedy(rejected)}",
         )
     return outcomes
+
+
+def find_remedy(rejected: Sequence[Outcome]) -> str:
+    """Return what to do; an error of the controller, or no response, is the fault of no line."""
+    if {outcome.error for outcome in rejected} <= {None, *(UNSETTLED - WHOLE)}:
+        return "The controller did not decide: run again."
+    return "Fix the lines above."
 
 
 def validate_batches(cluster: Cluster, batches: Batches) -> tuple[Outcome, ...]:
