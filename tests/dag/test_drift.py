@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.model.history.history import HISTORY
 from quota_ops.model.plans.ledger_edits import VERIFIED, adopt
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.runs.stages import StageStatus
@@ -14,6 +15,7 @@ from quota_ops.sql.history import read_history
 from quota_ops.sql.spark_archive import find_spark
 from quota_ops.store.history.history import append
 from quota_ops.store.ledger.ledger import change
+from quota_ops.store.places.parquet import from_rows
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import FACTS
 from quota_ops.store.run.names import NamedCluster
@@ -61,7 +63,8 @@ def test_some_clusters_cannot_be_looked_at(
     runs by its binary and with its settings. The reports compact the days before.
     """
     demo.store.mkdir(parents=True, exist_ok=True)
-    append(RunStore(open_place(demo.store)), end("2026-11-01T10:00:00Z", drifts=True))
+    ended = from_rows(HISTORY, end("2026-11-01T10:00:00Z", drifts=True))
+    append(RunStore(open_place(demo.store)), ended)
     submit = find_spark() / "bin" / "spark-submit"
     command = record_command(tmp_path, monkeypatch, then=str(submit))
     own = {"spark.sql.shuffle.partitions": 1, "deploy-mode": "client"}
