@@ -155,14 +155,14 @@ def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
         store.prepare()
         return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
     store, cluster_folder = typed.session.store, typed.session.folder
+    cluster = cluster_name(cluster_folder)
     start = partial(
         RunFolder.start,
-        cluster=cluster_name(cluster_folder),
+        cluster=cluster,
         commit=typed.commit,
         author=approval.author,
         as_of=typed.as_of,
     )
-    cluster = cluster_name(cluster_folder)
     folder = _start_run(name, store, cluster, typed, start)
     stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
     return _Begun(folder.with_cache(), store, cluster_folder, stages)

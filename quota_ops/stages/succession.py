@@ -26,19 +26,12 @@ from quota_ops.store.run.order import last_number
 
 
 def begin(folder: RunFolder, records: ClusterStore) -> None:
-    """Move an earlier attempt from describe on, and record the beginning by `note_beginning`.
+    """Move an earlier attempt from describe on, and write began.json.
 
-    Raises InvalidInput like `ledger.last`.
+    A run that already began with its commit takes a new number instead. Raises InvalidInput like
+    `ledger.last`.
     """
     move_attempt(folder, "describe")
-    note_beginning(folder, records)
-
-
-def note_beginning(folder: RunFolder, records: ClusterStore) -> None:
-    """Write began.json; a run that already began with its commit takes a new number instead.
-
-    Raises InvalidInput like `ledger.last`.
-    """
     commit = folder.about().commit
     if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()

@@ -9,7 +9,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
-from quota_ops.stages.succession import note_beginning, take_number_above
+from quota_ops.stages.succession import begin, take_number_above
 from quota_ops.store.ledger import claims
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
@@ -73,11 +73,11 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
     """A cleared run gets a new, higher number; a resumed task keeps the number of the run."""
     store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
-    note_beginning(first, store.of_cluster("id"))
+    begin(first, store.of_cluster("id"))
     assert RunFolder.start(first.place, cluster="demo", commit="c1").about() == first.about()
     assert (number_of(first), number_of(second)) == (1, 2)
 
-    note_beginning(first, store.of_cluster("id"))
+    begin(first, store.of_cluster("id"))
     assert number_of(first) == 3
 
     RunFolder.start(second.place, cluster="demo", commit="c2", redo=True)
