@@ -424,7 +424,5 @@ def _list_merged(
         before, wanted = stored.get(key), found.target and found.target.rows.get(key)
         after = wanted and wanted.value
         action = Action.CLEAR if after is None else Action.SET
-        row = Difference.of_values(
-            (cluster_id, *key), Kind.PENDING, action, before=before, after=after
-        )
+        row = Difference(cluster_id, *key, Kind.PENDING, action, before=before, after=after)
         yield row._replace(owner=wanted and wanted.owner)

@@ -26,8 +26,10 @@ Write = tuple[str, str, float | None]
 def differences_of(writes: Iterable[tuple[str, *Write]]) -> pa.Table:
     """Return DIFFERENCES of these writes (cluster, entity, key, value; None clears)."""
     rows = [
-        Difference.of_values(
-            (row[0], row[1], row[2]),
+        Difference(
+            row[0],
+            row[1],
+            row[2],
             Kind.PENDING,
             Action.CLEAR if after is None else Action.SET,
             before=1.0,

@@ -26,9 +26,7 @@ def row(
 ) -> Difference:
     """Return a difference of one user's producer_byte_rate."""
     action = Action.CLEAR if after is None else Action.SET
-    values = Difference.of_values(
-        ("id", f"user={user}", KEY), Kind.PENDING, action, before=before, after=after
-    )
+    values = Difference("id", f"user={user}", KEY, Kind.PENDING, action, before=before, after=after)
     return values._replace(owner=owner, **more)
 
 

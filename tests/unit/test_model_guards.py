@@ -259,8 +259,10 @@ def test_pairs_of_one_user_rise_together() -> None:
     stored = [("user=u", KEY, 100.0), ("user=<default>", KEY, 100.0)]
     values = {"user=u": 400.0, "user=v": inf}
     writes = [
-        Difference.of_values(
-            ("id", f"client-id={name},{user}", KEY),
+        Difference(
+            "id",
+            f"client-id={name},{user}",
+            KEY,
             Kind.DRIFTED if name == "old" else Kind.PENDING,
             Action.SET,
             before=None,
@@ -271,9 +273,7 @@ def test_pairs_of_one_user_rise_together() -> None:
         for name in ("a", "b", "c", "old")
     ]
     writes.append(
-        Difference.of_values(
-            ("id", "user=w", KEY), Kind.PENDING, Action.SET, before=None, after=200.0
-        )
+        Difference("id", "user=w", KEY, Kind.PENDING, Action.SET, before=None, after=200.0)
     )
 
     found = find_write_effects(stored, writes)

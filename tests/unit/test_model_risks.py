@@ -112,8 +112,10 @@ def list_classes(rows: Mapping[Entity, Row]) -> Iterator[ClassEffect]:
 def list_writes(rows: Mapping[Entity, Row]) -> list[Difference]:
     """Return the changed rows as the writes of a plan."""
     return [
-        Difference.of_values(
-            ("id", entity.text, KEY),
+        Difference(
+            "id",
+            entity.text,
+            KEY,
             Kind.DRIFTED if row.restores else Kind.PENDING,
             Action.CLEAR if row.after is None else Action.SET,
             before=row.before,

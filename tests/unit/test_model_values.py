@@ -57,15 +57,6 @@ def test_only_a_set_has_a_target(action: Action, target: float | None) -> None:
     assert ROW._replace(action=action).target == target
 
 
-def test_a_difference_of_values_has_no_source() -> None:
-    """It has the values of its row, and nothing that a file or the ledger would explain."""
-    made = Difference.of_values(
-        ("id", "user=a", "k"), Kind.PENDING, Action.SET, before=1.0, after=2.0
-    )
-
-    assert made == ROW
-
-
 def test_an_override_has_two_rows() -> None:
     """It names the unmanaged row, and the declared one of which that takes clients."""
     pair = "client-id=<default>,user=a"

@@ -79,9 +79,7 @@ def test_an_overriding_quota_of_several_takes_all_of_its_clients() -> None:
 
 def row_of(entity: str, value: float, declared: dict[str, float]) -> ReportRow:
     """Return an overriding row of an entity, and the declared rows of which it takes clients."""
-    row = Difference.of_values(
-        ("id", entity, KEY), Kind.OVERRIDING, Action.REPORT, before=value, after=None
-    )
+    row = Difference("id", entity, KEY, Kind.OVERRIDING, Action.REPORT, before=value, after=None)
     taken = tuple(
         OverrideRow("id", entity, KEY, value, None, *of, "team", "team.yaml", 4, Side.UNMANAGED)
         for of in declared.items()

@@ -99,8 +99,10 @@ def find(case: dict[str, Any]) -> Throttling:
     """Return what the writes of a case would have done."""
     before = {Key(entity, KEY): float(value) for entity, value in case["stored"].items()}
     writes = [
-        Difference.of_values(
-            ("id", entity, KEY),
+        Difference(
+            "id",
+            entity,
+            KEY,
             Kind.PENDING,
             Action.CLEAR if value is None else Action.SET,
             before=before.get(Key(entity, KEY)),

@@ -116,8 +116,10 @@ def _is_written(row: HistoryRow) -> bool:
 
 
 def _to_difference(row: HistoryRow) -> Difference:
-    return Difference.of_values(
-        (row.cluster, str(row.entity), str(row.key)),
+    return Difference(
+        row.cluster,
+        str(row.entity),
+        str(row.key),
         Kind(str(row.kind)),
         Action(str(row.action)),
         before=row.actual,

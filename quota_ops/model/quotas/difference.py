@@ -1,7 +1,7 @@
 """A difference: a row on which Git, the cluster and the ledger disagree."""
 
 from enum import StrEnum
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.quotas.quota import same
@@ -93,7 +93,7 @@ class Difference(NamedTuple):
     action: Action
     before: float | None
     after: float | None
-    verified: float | None
+    verified: float | None = None
     owner: str | None = None
     reason: str | None = None
     file: str | None = None
@@ -113,23 +113,6 @@ class Difference(NamedTuple):
     """By how many brokers a limit of the whole cluster was divided to get `after`."""
     batch: int | None = None
     """The number of the request that writes it, from 1; None for a row that is not written."""
-
-    @classmethod
-    def of_values(
-        cls,
-        row: tuple[str, str, str],
-        kind: Kind,
-        action: Action,
-        *,
-        before: float | None,
-        after: float | None,
-        verified: float | None = None,
-    ) -> Self:
-        """Return a difference of only values: neither a file nor a ledger row explains it.
-
-        `row` is the cluster, the entity and the key.
-        """
-        return cls(*row, kind, action, before, after, verified)
 
     @property
     def id(self) -> Key:

@@ -242,8 +242,9 @@ def _list_overriding(report: Report) -> list[ReportRow]:
     """Return the overriding rows of a run without a plan."""
     rows = []
     for key, taken in _group_overrides(report).items():
-        difference = Difference.of_values(
-            (taken[0].cluster, *key),
+        difference = Difference(
+            taken[0].cluster,
+            *key,
             Kind.OVERRIDING,
             Action.REPORT,
             before=taken[0].value,
@@ -312,8 +313,9 @@ _NOT_WRITTEN = dict.fromkeys(DRIFT_KINDS, RowStatus.DRIFTED) | dict.fromkeys(
 def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -> ReportRow:
     """Return the row of a verdict without a plan: a broker stores a different value than Git."""
     desired = verdict.expected
-    difference = Difference.of_values(
-        (cluster, *verdict.id),
+    difference = Difference(
+        cluster,
+        *verdict.id,
         Kind.IN_SYNC,
         Action.REPORT,
         before=desired,

@@ -184,8 +184,9 @@ def _list_writes(
 ) -> tuple[Difference, ...]:
     """Return the changes as differences of a plan, for the guards and the batches."""
     return tuple(
-        Difference.of_values(
-            (cluster_id, *row),
+        Difference(
+            cluster_id,
+            *row,
             Kind.UNMANAGED,
             Action.CLEAR if value is None else Action.SET,
             before=stored.get(row),
