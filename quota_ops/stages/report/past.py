@@ -132,7 +132,9 @@ def find_gone_spellings(
         if (lost := gone.get(row.id)) is None or lost.last_seen is None:
             continue
         own = known.get(row.id)
-        if own is None or max(own.set_at or "", own.altered_at or "") <= lost.last_seen:
+        # A run that set it may have found the other one then; an alter looks for no other.
+        set_at, altered_at = (own.set_at or "", own.altered_at or "") if own else ("", "")
+        if set_at <= lost.last_seen and altered_at < lost.last_seen:
             declared = (row.entity, row.value, row.owner, row.file, row.line)
             before = lost.actual or 0.0
             yield OverrideRow(
