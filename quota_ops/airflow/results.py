@@ -16,7 +16,7 @@ MOST_LINES = 200
 def describe_result(stage: str, folder: "RunFolder") -> str:
     """Return what a stage that succeeded found or did, as a sentence; Airflow logs it."""
     from quota_ops.model.quotas.tables import ACTUAL
-    from quota_ops.report.outline.sentences import validated_words
+    from quota_ops.report.outline.sentences import describe_validated
     from quota_ops.report.outline.summary import summarize
     from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.run.state import RunState
@@ -29,7 +29,7 @@ def describe_result(stage: str, folder: "RunFolder") -> str:
         every = sum(len(outcome.keys) for outcome in state.outcomes)
         return f"{len(state.written):,} of {counted(every, 'change')} written."
     report = read_report(folder)
-    return validated_words(report) if stage == "validate" else summarize(report).sentence
+    return describe_validated(report) if stage == "validate" else summarize(report).sentence
 
 
 def log_text(text: str, page: str) -> None:

@@ -18,7 +18,7 @@ from quota_ops.airflow.pools import log_pools
 from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.plans.guard import Guard, idle_words
+from quota_ops.model.plans.guard import Guard, describe_idle_guard
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.stages import STAGES, StageStatus
@@ -84,7 +84,7 @@ def plan(
                 raise Refused(refused.message, f"Nothing was written. {_OVERRIDE}") from None
             logging.getLogger(__name__).warning("%s", refused.message)
         made = read_plan(run.folder)
-        if idle := idle_words(allow, made.guards, "the param allow contains"):
+        if idle := describe_idle_guard(allow, made.guards, "the param allow contains"):
             logging.getLogger(__name__).warning("%s", idle)
         return made.digest
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 import click
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plans.guard import GuardFinding, idle_words
+from quota_ops.model.plans.guard import GuardFinding, describe_idle_guard
 from quota_ops.model.text import command, counted
 
 if TYPE_CHECKING:
@@ -173,15 +173,15 @@ def warn_idle(allow: Iterable[str], guards: Iterable[GuardFinding] | None) -> No
     """
     if click.get_current_context().params.get("output") != TEXT:
         return
-    if guards is not None and (words := idle_words(allow, guards)):
+    if guards is not None and (words := describe_idle_guard(allow, guards)):
         click.echo(words, err=True)
 
 
 def warn_of_writes(writes: "Iterable[ConcurrentWrite]") -> None:
     """Name on stderr the runs that are currently writing the entities of a command."""
-    from quota_ops.report.text.progress import concurrent_words
+    from quota_ops.report.text.progress import describe_concurrent_writes
 
-    for words in concurrent_words(writes):
+    for words in describe_concurrent_writes(writes):
         click.echo(words, err=True)
 
 

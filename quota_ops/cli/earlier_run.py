@@ -53,7 +53,7 @@ def choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> S
     if "apply" not in stages:
         return stages
     if approval.approve is None:
-        raise InvalidInput(f"{name} --run needs --approve DIGEST", _digest_words(folder))
+        raise InvalidInput(f"{name} --run needs --approve DIGEST", _describe_digest(folder))
     return ("plan", *stages) if approval.allow else stages
 
 
@@ -65,7 +65,7 @@ def _refuse_unwritten(folder: RunFolder) -> None:
         )
 
 
-def _digest_words(folder: RunFolder) -> str:
+def _describe_digest(folder: RunFolder) -> str:
     """Return the remedy for a missing digest: how to review the plan, and its digest."""
     show = command("show", folder.place)
     if not folder.has(PLAN):

@@ -23,7 +23,7 @@ from quota_ops.model.plans.approval import Author, find_login
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import BACK_OR_GONE
 from quota_ops.report.outline.row_status import RowStatus, find_gone, report_rows
-from quota_ops.report.outline.summary import unseen_words
+from quota_ops.report.outline.summary import describe_unseen_brokers
 from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_until_error
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.diff import EMBEDDED
@@ -234,7 +234,7 @@ def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -
 
 def _refuse_unseen(report: Report) -> None:
     """Raise Refused if a broker of the cluster could not be queried."""
-    if missed := unseen_words(report):
+    if missed := describe_unseen_brokers(report):
         raise Refused(missed, BACK_OR_GONE)
 
 

@@ -41,7 +41,7 @@ from quota_ops.model.runs.review import (
 )
 from quota_ops.model.text import name_first
 from quota_ops.report.markdown.parts import code
-from quota_ops.report.outline.sentences import late_words
+from quota_ops.report.outline.sentences import describe_late_limits
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluster_row
@@ -325,7 +325,7 @@ def _list_partial(report: Report, *, queried: bool) -> Iterator[Unjudged]:
     """Yield what the plan of a review lacks to be judged."""
     if report.clients and report.clients.trouble:
         yield Unjudged("the inventory was not read", report.clients.trouble)
-    if queried and (late := late_words(report.facts)):
+    if queried and (late := describe_late_limits(report.facts)):
         yield Unjudged("brokers sent their settings too late", late, "Run the review again.")
 
 

@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects, OwnerEffects
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key, LedgerRow
-from quota_ops.report.outline.client_effects import inventory_words
+from quota_ops.report.outline.client_effects import describe_inventory
 from quota_ops.sql import client_effects
 from quota_ops.sql.client_effects import (
     compare_large_inventories,
@@ -77,7 +77,7 @@ def test_what_is_restored_is_not_counted(tmp_path: Path) -> None:
     """A repair of drift gives clients what a run verified, so nobody loses by it."""
     found = write_client_effects(EmbeddedEffects(), put_run(tmp_path / "one", verified=2.0))
 
-    assert inventory_words(found) == (
+    assert describe_inventory(found) == (
         "No limit of the 1 client in the inventory changes. Not counted: 1 change that restores an "
         "earlier value."
     )

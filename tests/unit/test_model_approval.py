@@ -24,7 +24,7 @@ from quota_ops.model.plans.approval import (
     needs_cluster_name,
     select_valid_decisions,
 )
-from quota_ops.model.plans.guard import GuardFinding, idle_words
+from quota_ops.model.plans.guard import GuardFinding, describe_idle_guard
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import WEEK, ApprovalPolicy
 from quota_ops.model.quotas.difference import Action
@@ -229,7 +229,7 @@ def test_an_override_of_a_guard_that_does_not_block(
     allow: tuple[str, ...], words: str | None
 ) -> None:
     """A guard in --allow that does not block is named, once."""
-    assert idle_words(allow, [CUT]) == words
+    assert describe_idle_guard(allow, [CUT]) == words
 
 
 def test_the_login_is_that_of_the_effective_user(monkeypatch: pytest.MonkeyPatch) -> None:

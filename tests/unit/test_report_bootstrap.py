@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
-from quota_ops.report.outline.brokers import broker_words, brokers_words
+from quota_ops.report.outline.brokers import describe_broker, describe_brokers
 from quota_ops.report.outline.cells import result
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.outline.row_status import report_rows
@@ -44,7 +44,7 @@ SILENT = BrokerResult(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=Tr
 )
 def test_words_of_the_bootstrap_address(said: BrokerResult, one: str, whole: str) -> None:
     """No text makes a claim about a broker that was not queried."""
-    assert (broker_words(said), brokers_words((said,))) == (one, whole)
+    assert (describe_broker(said), describe_brokers((said,))) == (one, whole)
 
 
 def test_a_report_of_one_address() -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.layout import plain
-from quota_ops.report.outline.sentences import callback_words
+from quota_ops.report.outline.sentences import describe_callback
 from quota_ops.report.page.report import as_html
 from quota_ops.report.records.json_report import as_json
 from quota_ops.report.screens.plan import plan_screen
@@ -63,7 +63,7 @@ def test_every_output_warns_of_a_callback_class(output: Callable[[Report], str])
 
 def test_brokers_may_differ() -> None:
     """Different classes are all named; if every broker has one, the brokers are not listed."""
-    assert callback_words(facts("b.B", "a.A")).startswith(
+    assert describe_callback(facts("b.B", "a.A")).startswith(
         "client.quota.callback.class is a.A and b.B on every broker: "
     )
 

@@ -15,7 +15,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.outline.row_status import RowStatus, Section, count_statuses, report_rows
-from quota_ops.report.outline.sentences import verified_words
+from quota_ops.report.outline.sentences import describe_verified
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.parts import bar
 from quota_ops.report.page.report import as_html
@@ -178,7 +178,7 @@ def test_a_forgotten_row_is_not_declared_in_git() -> None:
     plan = replace(PLAN, differences=(gone,), desired=24, guards=())
     report = replace(PLANNED, plan=plan, validated=(), brokers=BROKERS, verified=25)
 
-    assert verified_words(report) == "25 verified: 24 declared in Git, 1 removed"
+    assert describe_verified(report) == "25 verified: 24 declared in Git, 1 removed"
 
 
 def test_no_section_of_changes_contradicts_the_validation() -> None:

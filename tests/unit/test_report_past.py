@@ -11,7 +11,7 @@ from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.report import Origin, Report
 from quota_ops.report.outline.cells import change
-from quota_ops.report.outline.past import find_since, past_words
+from quota_ops.report.outline.past import describe_past, find_since
 from quota_ops.report.outline.row_status import report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.past import add_run
@@ -55,7 +55,7 @@ def report_of(*quotas: QuotaHistory, **more: object) -> Report:
 
 def words_of(report: Report) -> list[list[str]]:
     """Return the past of each row."""
-    return [past_words(row, report.past, report.started) for row in report_rows(report)]
+    return [describe_past(row, report.past, report.started) for row in report_rows(report)]
 
 
 def test_the_past_of_a_row() -> None:

@@ -11,7 +11,7 @@ from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
 from quota_ops.model.runs.ownership import Adoption
 from quota_ops.report.outline.layout import plain
-from quota_ops.report.screens.holds import hold_screen, released_words
+from quota_ops.report.screens.holds import describe_released, hold_screen
 from quota_ops.report.screens.ownership import format_adopted, format_released, released_screen
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
@@ -31,7 +31,7 @@ def words(
 ) -> list[str]:
     """Return the text after a release."""
     of = Policy("demo", "id", "demo", **policy)
-    return list(released_words(of, who, lasting, is_declared=known, is_managed=managed))
+    return list(describe_released(of, who, lasting, is_declared=known, is_managed=managed))
 
 
 def test_a_hold_that_covers_it_still_holds_it() -> None:
@@ -161,7 +161,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     ours = "team.yaml:3 declares it: the next reconcile manages it again"
     assert fate == f"{ours}, but not while {PAUSED}"
     policy = Policy("demo", "id", "demo", paused="a move")
-    told = released_words(policy, ALICE, (), is_declared=True, standstill="paused: a move")
+    told = describe_released(policy, ALICE, (), is_declared=True, standstill="paused: a move")
     assert list(told) == [
         "demo is paused: a move: nothing is written before that ends.",
         f"After that, r{FOLLOW[1:]}",

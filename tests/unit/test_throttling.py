@@ -15,7 +15,7 @@ from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import find_write_effects
-from quota_ops.report.outline.throttling import throttling_words
+from quota_ops.report.outline.throttling import describe_throttling
 from quota_ops.sql.client_effects import apply_targets
 from quota_ops.stages.plan.throttling import DAYS, PastUse, find_throttling
 from quota_ops.usage.source import Samples
@@ -142,7 +142,7 @@ def test_whom_a_cut_would_have_throttled(case: dict[str, Any]) -> None:
     """A cut is told as a range with its window and coverage, or why it cannot be determined."""
     found = find(case)
 
-    assert list(throttling_words(found)) == case["says"]
+    assert list(describe_throttling(found)) == case["says"]
     assert from_json(Throttling, to_json(Throttling, found)) == found
 
 
@@ -151,6 +151,6 @@ def test_use_that_throttling_hides_has_no_upper_end() -> None:
     delays = Delays("user=a", "1", 7200.0, 9000.0, 60.0, 0.0, 5.0, 1.0)
     found = Throttling(DAYS, "now", (CutUse("user=a", "request_percentage", (delays,)),))
 
-    (words,) = throttling_words(found)
+    (words,) = describe_throttling(found)
     told = "user=a request_percentage would have throttled user=a for at least 2 hours in the last"
     assert words == f"{told} 7 days (seen 100 % of that time, broker 1)."

@@ -101,12 +101,14 @@ def _find(
 def _show_warnings(folder: "RunFolder") -> None:
     """Show on stderr why other limits may apply to the clients, if that is known."""
     from quota_ops.model.quotas.tables import ACTUAL
-    from quota_ops.report.outline.client_effects import foreign_words
-    from quota_ops.report.outline.sentences import callback_words
+    from quota_ops.report.outline.client_effects import describe_foreign_rows
+    from quota_ops.report.outline.sentences import describe_callback
     from quota_ops.store.run.files import FACTS
 
     stored = ((row.entity, row.key) for row in folder.read_rows(ACTUAL))
-    for warning in filter(None, (callback_words(folder.find(FACTS)), foreign_words(stored))):
+    for warning in filter(
+        None, (describe_callback(folder.find(FACTS)), describe_foreign_rows(stored))
+    ):
         click.echo(warning, err=True)
 
 

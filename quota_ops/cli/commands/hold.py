@@ -56,7 +56,7 @@ def hold(
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.plans.hold import Hold, select_current_holds
     from quota_ops.model.quotas.specification import parse_exactly
-    from quota_ops.report.outline.sentences import clock_words
+    from quota_ops.report.outline.sentences import describe_clock_lead
     from quota_ops.report.screens.holds import hold_screen
     from quota_ops.store.ledger.holds import add, read
     from quota_ops.store.places.place import measure_lead
@@ -89,5 +89,5 @@ def hold(
 
     show_result(output, text=list_holds, json=made.as_json)
     if lead:
-        click.echo(clock_words(lead), err=True)
+        click.echo(describe_clock_lead(lead), err=True)
     warn_of_writes(session.find_writes(who.accepts))

@@ -38,7 +38,7 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
 
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.moment import iso_utc, parse_duration
-    from quota_ops.report.screens.prune import expired_screen, newest_run_words
+    from quota_ops.report.screens.prune import describe_newest_run, expired_screen
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.retention import find_expired, find_newest_start, remove
 
@@ -76,7 +76,7 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
         rows=lambda: found,
     )
     if now - newest > timedelta(days=1):
-        click.echo(newest_run_words(newest, now), err=True)
+        click.echo(describe_newest_run(newest, now), err=True)
     if failures:
         raise InvalidInput(
             f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),

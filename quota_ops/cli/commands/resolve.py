@@ -71,7 +71,7 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
     """
     from quota_ops.precedence.resolution import Limits
     from quota_ops.report.outline.layout import Tone, line
-    from quota_ops.report.outline.sentences import callback_words, metadata_words
+    from quota_ops.report.outline.sentences import describe_callback, describe_metadata
     from quota_ops.report.screens.resolve import as_json, resolution_screen
     from quota_ops.store.places.snapshot import Snapshot
 
@@ -82,7 +82,7 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
             source.require_all()
         facts = source.start_facts_query()
         stored, brokers = source.describe(), len(source.brokers)
-        callback = callback_words(facts())
+        callback = describe_callback(facts())
         absent, sources = None, {}
         limits = Limits(stored)
         resolutions = [_resolve(limits, key, names) for key in keys]
@@ -105,7 +105,7 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
             *resolution_screen(
                 resolutions, brokers or None, callback=callback, explained_on=place, sources=sources
             ),
-            *(line(text, Tone.CHANGE) for text in metadata_words(absent)),
+            *(line(text, Tone.CHANGE) for text in describe_metadata(absent)),
         ),
         json=lambda: as_json(resolutions, callback),
     )

@@ -197,7 +197,7 @@ def format_blocking(guards: Iterable[GuardFinding], repairs: str = "") -> tuple[
     )
 
 
-def idle_words(
+def describe_idle_guard(
     allow: Iterable[str], guards: Iterable[GuardFinding], option: str = "--allow"
 ) -> str | None:
     """Return a note that names the allowed guards that did not block; None if there are none."""

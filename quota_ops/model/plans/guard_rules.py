@@ -339,14 +339,14 @@ def _limit_words(guard: str, found: Sequence[Judged], thresholds: Thresholds) ->
         case Guard.UNLIMITED:
             yield f"{who} would lift the limit of clients"
         case Guard.SMALL_LIMIT:
-            yield ", and ".join(_small_words(rows, thresholds))
+            yield ", and ".join(_describe_small(rows, thresholds))
         case Guard.FOREIGN_OWNER:
-            yield from _foreign_words(found)
+            yield from _describe_foreign_rows(found)
         case _:
             yield f"{who} would change; a default applies to many clients"
 
 
-def _foreign_words(found: Sequence[Judged]) -> Iterator[str]:
+def _describe_foreign_rows(found: Sequence[Judged]) -> Iterator[str]:
     """Yield a sentence for each pair of owners."""
     owners: dict[tuple[str | None, str | None], list[Difference]] = {}
     for row, risk in found:
@@ -356,7 +356,7 @@ def _foreign_words(found: Sequence[Judged]) -> Iterator[str]:
         yield f"{name_rows(some)} {whose} would change limits that {other} set for its clients"
 
 
-def _small_words(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
+def _describe_small(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
     """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
     by_threshold: dict[str, list[Difference]] = {}
     for row in small:

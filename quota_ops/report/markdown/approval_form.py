@@ -21,11 +21,11 @@ from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
-from quota_ops.report.outline.past import find_since, past_words
+from quota_ops.report.outline.past import describe_past, find_since
 from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
-from quota_ops.report.outline.sentences import names_of, no_ledger_words, repairs_words
-from quota_ops.report.outline.summary import overriding_words
+from quota_ops.report.outline.sentences import describe_lost_ledger, describe_repairs, names_of
+from quota_ops.report.outline.summary import describe_overriding
 from quota_ops.report.outline.ways import format_accept_options, format_names, list_ways
 
 MOST_ROWS = 10
@@ -97,7 +97,7 @@ def _describe_row(report: Report, shown: set[str], row: ReportRow) -> list[str]:
     words += [f"blocked by {', '.join(row.guards)}"] if row.guards else []
     if row.difference.is_drift:
         since = find_since(row, report.past).removeprefix("unknown")
-        past = past_words(row, report.past, report.started)
+        past = describe_past(row, report.past, report.started)
         words.append(" ".join([f"changed outside Git {since}".strip() + ".", *past]))
     effects = effect_parts(row)
     words += [part for part in effects if part not in shown]
@@ -112,7 +112,7 @@ def _format_overriding(report: Report) -> Iterator[str]:
     rows = [row for row in report_rows(report) if row.status is RowStatus.OVERRIDING]
     if not rows:
         return
-    words = overriding_words(code(report.cluster), report)
+    words = describe_overriding(code(report.cluster), report)
     yield f"\n⚠ **{words}.** This plan does not change it:\n"
     for row in rows[:MOST_OVERRIDING]:
         named = f"{code(row.difference.entity)} {row.difference.key}"
@@ -155,9 +155,9 @@ def _format_reasons(report: Report, plan: Plan) -> Iterator[str]:
     for guard in plan.guards:
         if guard.allowed is not None:
             yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
-    if words := repairs_words(report, code):
+    if words := describe_repairs(report, code):
         yield f"- {words} All are among the changes below, and no change is written twice."
-    if words := no_ledger_words(report):
+    if words := describe_lost_ledger(report):
         yield f"- {words}"
 
 

@@ -13,7 +13,12 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.text import counted
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.findings import EXPLAIN
-from quota_ops.report.outline.formats import escape_text, shortened, stated_words, uncommitted_words
+from quota_ops.report.outline.formats import (
+    describe_stated_commit,
+    describe_uncommitted,
+    escape_text,
+    shortened,
+)
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import Block
 from quota_ops.report.outline.row_status import ReportRow
@@ -39,10 +44,10 @@ def table_lines(
 def commit_part(provenance: Provenance) -> str:
     """Return the commit of a run for a heading; empty if it is unknown."""
     if provenance.uncommitted:
-        return f" · {uncommitted_words(provenance, code)}"
+        return f" · {describe_uncommitted(provenance, code)}"
     if provenance.commit is None:
         return ""
-    return f" · commit {code(short(provenance.commit))}{stated_words(provenance)}"
+    return f" · commit {code(short(provenance.commit))}{describe_stated_commit(provenance)}"
 
 
 def findings_heading(number: str) -> str:

@@ -6,19 +6,19 @@ from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult
 from quota_ops.model.text import counted, plural
 
 
-def brokers_words(brokers: Sequence[BrokerResult]) -> str:
+def describe_brokers(brokers: Sequence[BrokerResult]) -> str:
     """Return how many brokers agree (`2 of 3 brokers agree`); for bootstrap, which responded."""
     if brokers[0].bootstrap:
-        return _bootstrap_words(brokers[0])
+        return _describe_bootstrap(brokers[0])
     agree = sum(broker.agrees for broker in brokers)
     absent = [f"; broker {broker.broker} {broker.error}" for broker in brokers if broker.absent]
     verb = "agrees" if 1 in (agree, len(brokers)) else "agree"
     total = f"{agree} of {counted(len(brokers), 'broker')} {verb}"
-    skipped = _uncompared_words(brokers[0]) if agree else ""
+    skipped = _describe_uncompared(brokers[0]) if agree else ""
     return total + skipped + "".join(absent)
 
 
-def _uncompared_words(broker: BrokerResult) -> str:
+def _describe_uncompared(broker: BrokerResult) -> str:
     """Return the number of keys on which a broker agrees; empty if no key was skipped."""
     if not broker.left:
         return ""
@@ -27,7 +27,7 @@ def _uncompared_words(broker: BrokerResult) -> str:
     return f"{on} ({broker.left:,} {were} skipped)"
 
 
-def _bootstrap_words(result: BrokerResult) -> str:
+def _describe_bootstrap(result: BrokerResult) -> str:
     found = format_broker_result(result) if result.agrees else "does not agree"
     agrees = f"the bootstrap address {found}"
     if result.behind is None:
@@ -37,7 +37,7 @@ def _bootstrap_words(result: BrokerResult) -> str:
     return f"{agrees} ({who} was queried)"
 
 
-def broker_words(broker: BrokerResult) -> str:
+def describe_broker(broker: BrokerResult) -> str:
     """Return a broker's result with its name: `broker 3 differs in 214 keys (queried 6 times)`."""
     if broker.bootstrap or broker.absent:
         return f"{broker.named} {format_broker_result(broker)}"
@@ -56,7 +56,7 @@ def broker_id(broker: BrokerResult) -> str:
 def format_broker_result(broker: BrokerResult) -> str:
     """Return a broker's result: `agrees`, `differs in 214 keys (queried 6 times)`."""
     if broker.agrees:
-        return f"agrees{_uncompared_words(broker)}"
+        return f"agrees{_describe_uncompared(broker)}"
     if broker.absent:
         return f"{broker.error} (not queried)"
     asked = f"(queried {counted(broker.asked, 'time')})"

@@ -233,11 +233,11 @@ def _person(kind: str, name: str | None, *, alone: bool) -> tuple[str, str]:
 def result(row: ReportRow, brokers: Sequence[BrokerResult] = ()) -> str:
     """Return the row's result on the brokers; `brokers` has what verify found, if it ran."""
     if row.verdict is not None and row.verdict.verdict is Verdict.UNANSWERED and row.applied:
-        return f"{outcome_words(row.applied)}; no broker responded afterwards"
+        return f"{describe_outcome(row.applied)}; no broker responded afterwards"
     if row.verdict is not None:
         return escape_text(_seen(row.verdict, row.difference))
     if row.applied is not None:
-        words = outcome_words(row.applied)
+        words = describe_outcome(row.applied)
         if row.applied.status not in DONE or not brokers:
             return words
         found = sum(broker.behind is not None for broker in brokers)
@@ -246,7 +246,7 @@ def result(row: ReportRow, brokers: Sequence[BrokerResult] = ()) -> str:
         return f"{words}, verified{where}"
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
-        return "would be accepted" if accepted else outcome_words(row.validated)
+        return "would be accepted" if accepted else describe_outcome(row.validated)
     return explain_left(row)
 
 
@@ -276,13 +276,13 @@ def held(row: ReportRow) -> str:
 
 def trouble(row: ReportRow) -> str:
     """Return why a row is not confirmed, and its line in Git; empty for all others."""
-    if not trouble_word(row):
+    if not name_trouble(row):
         return ""
     source = row.difference.source
     return result(row) + (f" [{escape_text(source)}]" if source else "")
 
 
-def trouble_word(row: ReportRow) -> str:
+def name_trouble(row: ReportRow) -> str:
     """Return the reason of `trouble` in a few words: `refused`, `differs`, `not read back`."""
     if row.verdict is not None and row.verdict.verdict is Verdict.DIFFERS:
         return "differs"
@@ -304,7 +304,7 @@ _STATUS = {
 }
 
 
-def outcome_words(outcome: Outcome) -> str:
+def describe_outcome(outcome: Outcome) -> str:
     """Return an outcome with its message: `refused: Invalid quota value (INVALID_REQUEST)`."""
     words = _STATUS[outcome.status]
     if outcome.message:

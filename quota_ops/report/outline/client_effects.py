@@ -14,7 +14,7 @@ _RANK = {name: rank for rank, name in enumerate((*_VERDICTS, LimitChange.SAME))}
 _TONES = {LimitChange.NEWLY_LIMITED: Tone.REFUSAL, LimitChange.CUT: Tone.REFUSAL}
 
 
-def inventory_words(effects: InventoryEffects | None) -> str:
+def describe_inventory(effects: InventoryEffects | None) -> str:
     """Return the numbers of clients in a sentence or two; empty if there is no inventory.
 
     `Of 50,000 clients in the inventory: 1,204 newly limited, 12 cut. 7 of them use more than their
@@ -61,7 +61,7 @@ def rank_by_loss(row: ClientEffectRow) -> tuple[bool, int, str, str, str]:
     return not row.throttled, _RANK[row.verdict], row.user, row.client_id, row.key
 
 
-def foreign_words(stored: Iterable[tuple[str, str]]) -> str:
+def describe_foreign_rows(stored: Iterable[tuple[str, str]]) -> str:
     """Return a warning about stored limits, by entity and key, that the effects omit, or "".
 
     Their entity types are unknown to Apache Kafka, so a broker that knows them may apply them.
@@ -95,7 +95,7 @@ def client_effects_screen(
         *more_line(left_out, "more; --format json has them all"),
         *((line(), _owner_table(effects)) if total.keys else ()),
         line(),
-        line(inventory_words(effects), inventory_tone(effects)),
+        line(describe_inventory(effects), inventory_tone(effects)),
     )
 
 

@@ -6,7 +6,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.formats import escape_text, moment
-from quota_ops.report.outline.sentences import holds_words
+from quota_ops.report.outline.sentences import describe_holds
 
 SOON = timedelta(days=7)
 
@@ -28,6 +28,6 @@ def count_ending(report: Report) -> str:
 def list_holds(report: Report) -> list[str]:
     """Return each hold in words, the first to end first."""
     if report.plan is None:
-        return holds_words(report)
+        return describe_holds(report)
     holds = sorted(report.plan.holds, key=lambda hold: hold.until)
     return [escape_text(f"{hold.who.text} is {hold.text}") for hold in holds]

@@ -30,12 +30,12 @@ def finding_lines(
             Span(f"  {finding.message} {finding.remedy}"),
         )
     if findings[most:]:
-        yield line(more_words(findings, most), Tone.CONTEXT)
+        yield line(describe_rest(findings, most), Tone.CONTEXT)
     if findings:
         yield line(EXPLAINED, Tone.CONTEXT)
 
 
-def more_words(findings: Sequence[Finding], most: int = MOST) -> str:
+def describe_rest(findings: Sequence[Finding], most: int = MOST) -> str:
     """Return the number of findings that are not listed, as text; empty if all are listed."""
     left_out = len(findings) - most
     return f"… and {counted(left_out, 'more finding')} in the JSON output" if left_out > 0 else ""

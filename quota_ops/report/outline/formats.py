@@ -88,16 +88,16 @@ def duration(seconds: float) -> str:
 def at_commit(provenance: Provenance) -> str:
     """Return the commit of a run for headings: `at a1b2c3d`, `with uncommitted changes in …`."""
     if provenance.uncommitted:
-        return f"with {uncommitted_words(provenance)}"
-    return f"at {short_commit(provenance.commit)}{stated_words(provenance)}"
+        return f"with {describe_uncommitted(provenance)}"
+    return f"at {short_commit(provenance.commit)}{describe_stated_commit(provenance)}"
 
 
-def stated_words(provenance: Provenance) -> str:
+def describe_stated_commit(provenance: Provenance) -> str:
     """Return the source of a commit that was not compared with the files; otherwise empty."""
     return _STATED.get(provenance.source, "") if is_git(provenance.commit or "") else ""
 
 
-def uncommitted_words(provenance: Provenance, quoted: Callable[[str], str] = escape_text) -> str:
+def describe_uncommitted(provenance: Provenance, quoted: Callable[[str], str] = escape_text) -> str:
     """Return `uncommitted changes in team.yaml and 2 more since a1b2c3d`."""
     first, *others = provenance.uncommitted
     least = "at least " if len(provenance.uncommitted) == MOST_UNCOMMITTED else ""

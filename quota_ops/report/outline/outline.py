@@ -13,13 +13,13 @@ from quota_ops.model.plans.plan import Plan
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline import sentences
-from quota_ops.report.outline.brokers import broker_words
-from quota_ops.report.outline.client_effects import inventory_tone, inventory_words
+from quota_ops.report.outline.brokers import describe_broker
+from quota_ops.report.outline.client_effects import describe_inventory, inventory_tone
 from quota_ops.report.outline.layout import Line, Span, Tone, line
 from quota_ops.report.outline.policy_changes import compare_policies, format_changes
-from quota_ops.report.outline.rollback import left_words, rollback_words
-from quota_ops.report.outline.stages import stage_lines, stages_not_run, stop_word, stopped_stages
-from quota_ops.report.outline.throttling import throttling_words
+from quota_ops.report.outline.rollback import describe_left, describe_rollback
+from quota_ops.report.outline.stages import name_stop, stage_lines, stages_not_run, stopped_stages
+from quota_ops.report.outline.throttling import describe_throttling
 from quota_ops.report.outline.ways import list_gone_spellings
 
 
@@ -61,45 +61,45 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
     for words in list_gone_spellings(report):
         yield Block(Topic.WARNING, Tone.REFUSAL, "", (quoted(words),))
     yield from _list_limits(report, quoted)
-    for words in sentences.holds_words(report):
+    for words in sentences.describe_holds(report):
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
     if report.plan:
         yield from _list_guards(report, report.plan, quoted, in_dag=report.dag_id is not None)
     if report.rollback:
-        for words in (rollback_words(report.rollback), *left_words(report.rollback)):
+        for words in (describe_rollback(report.rollback), *describe_left(report.rollback)):
             yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
-    if words := sentences.approval_words(report):
+    if words := sentences.describe_approval(report):
         yield Block(Topic.APPROVAL, Tone.PLAIN, "", (quoted(words),))
     for broker in report.brokers:
         if not broker.agrees:
-            yield Block(Topic.BROKER, Tone.REFUSAL, "", (quoted(broker_words(broker)),))
+            yield Block(Topic.BROKER, Tone.REFUSAL, "", (quoted(describe_broker(broker)),))
 
 
 def _list_stops(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
     for stage in stopped_stages(report):
-        title = f"{stage.stage} {stop_word(report, stage)}"
+        title = f"{stage.stage} {name_stop(report, stage)}"
         yield Block(Topic.STOP, Tone.REFUSAL, title, tuple(map(quoted, stage_lines(stage))))
     if skipped := stages_not_run(report):
         yield Block(Topic.STOP, Tone.CHANGE, "not run", (", ".join(skipped),))
 
 
 def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
-    if words := sentences.validated_words(report):
+    if words := sentences.describe_validated(report):
         tone = Tone.OK if sentences.is_accepted(report) else Tone.REFUSAL
         yield Block(Topic.VALIDATION, tone, "", (words,))
-    if words := inventory_words(report.clients):
+    if words := describe_inventory(report.clients):
         yield Block(Topic.CLIENTS, inventory_tone(report.clients), "", (words,))
-    for words in throttling_words(report.throttling):
+    for words in describe_throttling(report.throttling):
         yield Block(Topic.THROTTLING, Tone.CHANGE, "", (quoted(words),))
 
 
 def _list_limits(report: Report, quoted: Callable[[str], str]) -> Iterator[Block]:
-    if protected := sentences.protected_words(report):
+    if protected := sentences.describe_protected(report):
         words = f"{protected}: {sentences.name_protected(report, quoted)}."
         yield Block(Topic.PROTECTED, Tone.PLAIN, "", (words,))
-    if words := sentences.no_ledger_words(report):
+    if words := sentences.describe_lost_ledger(report):
         yield Block(Topic.LEDGER, Tone.PLAIN, "", (words,))
-    if report.plan and (stopped := sentences.standstill_words(report.plan)):
+    if report.plan and (stopped := sentences.describe_standstill(report.plan)):
         yield Block(Topic.STANDSTILL, Tone.REFUSAL, "", (quoted(stopped),))
 
 
@@ -117,7 +117,9 @@ def _list_guards(
         override = f"Override {plural(number, 'it', 'them')} with"
         way = override, format_override(*names), f"({sentences.in_jobs(plan)})."
         there = f"In Airflow, {sentences.in_airflow(plan)}." if in_dag else ""
-        lines = (" ".join(filter(None, (words, sentences.repairs_words(report, quoted), there))),)
+        lines = (
+            " ".join(filter(None, (words, sentences.describe_repairs(report, quoted), there))),
+        )
         yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)
 
 

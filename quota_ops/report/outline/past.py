@@ -35,7 +35,7 @@ def list_drift(report: Report) -> list[ReportRow]:
     return [row for row in report_rows(report) if row.status in states and row.difference.is_drift]
 
 
-def news_words(report: Report) -> str:
+def describe_news(report: Report) -> str:
     """Return how much of the drift is new, for the summary; empty if that is not known."""
     past = report.past
     drifted = list_drift(report)
@@ -69,12 +69,12 @@ def _find_alter(row: ReportRow, past: Past | None) -> QuotaHistory | None:
     return past.find_alter(row.difference) if past and not row.origin else None
 
 
-def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
+def describe_past(row: ReportRow, past: Past | None, now: str) -> list[str]:
     """Return the past of a row in sentences: first seen, changed by whom, set by which run."""
     if past is None:
         return []
     known, is_new = past.find(row.difference), past.is_new(row.difference)
-    words = [] if is_new is None else [_drift_words(known, now, is_new=is_new)]
+    words = [] if is_new is None else [_describe_drift(known, now, is_new=is_new)]
     if altered := _find_alter(row, past):
         by = f" by {altered.altered_by}" if altered.altered_by else ""
         why = f": {altered.altered_reason}" if altered.altered_reason else ""
@@ -93,7 +93,7 @@ def past_words(row: ReportRow, past: Past | None, now: str) -> list[str]:
     return [escape_text(text) for text in words]
 
 
-def _drift_words(known: QuotaHistory | None, now: str, *, is_new: bool) -> str:
+def _describe_drift(known: QuotaHistory | None, now: str, *, is_new: bool) -> str:
     before = known.drifts - (not is_new) if known else 0
     times = f"It drifted {counted(before, 'time')} before." if before else ""
     if is_new or known is None or known.drifted_since is None:

@@ -16,7 +16,7 @@ MOST = 20
 _HEADINGS = ("entity", "key", "before", "set by the run", "now", "left unchanged because")
 
 
-def rollback_words(rollback: Rollback) -> str:
+def describe_rollback(rollback: Rollback) -> str:
     """Return the summary: the person, the rows, the run that is rolled back, and the reason."""
     number = len(rollback.left)
     left = f", {number:,} left unchanged" if number else ""
@@ -40,11 +40,11 @@ def rollback_screen(rollback: Rollback) -> Screen:
         )
         for row in rollback.left
     )
-    words = line(f"{rollback_words(rollback)}.", Tone.STRONG)
+    words = line(f"{describe_rollback(rollback)}.", Tone.STRONG)
     return (words, *((Table(_HEADINGS, rows),) if rows else ()))
 
 
-def left_words(rollback: Rollback) -> Iterator[str]:
+def describe_left(rollback: Rollback) -> Iterator[str]:
     """Yield a line for each unchanged row, at most `MOST`, then one with the number of others."""
     for row in rollback.left[:MOST]:
         now = format_limit(row.key, row.now)

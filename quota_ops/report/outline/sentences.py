@@ -25,13 +25,13 @@ INCOMPLETE = (
 _NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has been verified."
 
 
-def no_ledger_words(report: Report) -> str:
+def describe_lost_ledger(report: Report) -> str:
     """Return what a plan without a ledger does not do; empty if the cluster has or had one."""
     is_first = report.plan and report.plan.ledger is None and report.old_ledger is None
     return _NO_LEDGER if is_first else ""
 
 
-def standstill_words(plan: Plan) -> str:
+def describe_standstill(plan: Plan) -> str:
     """Return the reason why nothing may be written, as one sentence; empty if there is none."""
     if plan.standstill is None:
         return ""
@@ -46,14 +46,14 @@ def altered_at_standstill(cluster: str, why: str) -> str:
     return escape_text(f"{cluster} is {why}. alter writes anyway; {back}.")
 
 
-def holds_words(report: Report) -> list[str]:
+def describe_holds(report: Report) -> list[str]:
     """Return the holds in force: `user=alice is held until 2026-11-21 05:12 UTC by anna: test`."""
     if report.plan is None:
         return [escape_text(f"{row.entity} is {row.held}") for row in report.held]
     return [escape_text(f"{hold.who.text} is {hold.text}") for hold in report.plan.holds]
 
 
-def validated_words(report: Report) -> str:
+def describe_validated(report: Report) -> str:
     """Return the result of validate: `The broker accepts all 4 changes (validate-only ...).`.
 
     Empty if nothing was validated.
@@ -73,7 +73,7 @@ def validated_words(report: Report) -> str:
     return f"The broker accepts {changes} ({how})."
 
 
-def verified_words(report: Report) -> str:
+def describe_verified(report: Report) -> str:
     """Return how many rows were verified, and how many of them Git does not declare any more."""
     removed = sum(map(_is_removed, report_rows(report)))
     words = f"{report.verified:,} verified"
@@ -94,7 +94,7 @@ def is_accepted(report: Report) -> bool:
     return all(outcome.status in DONE for outcome in report.validated)
 
 
-def repairs_words(report: Report, quoted: Callable[[str], str] = escape_text) -> str:
+def describe_repairs(report: Report, quoted: Callable[[str], str] = escape_text) -> str:
     """Return which changes a run writes although guards block its plan, and which wait.
 
     `quoted` is applied to the name of each row.
@@ -156,7 +156,7 @@ def in_jobs(plan: Plan) -> str:
     return f"in Airflow{'' if is_never else ' or CI'}, {in_airflow(plan)}"
 
 
-def approval_words(report: Report) -> str:
+def describe_approval(report: Report) -> str:
     """Return who approved the plan or overrode guards, when and why; empty without decisions.
 
     It lists the last approval and every override.
@@ -167,10 +167,10 @@ def approval_words(report: Report) -> str:
     overrides = [
         decision for decision in report.decisions if decision.said is DecisionKind.OVERRIDDEN
     ]
-    return "; ".join(map(_decision_words, (*overrides, *approvals)))
+    return "; ".join(map(_describe_decision, (*overrides, *approvals)))
 
 
-def _decision_words(decision: Decision) -> str:
+def _describe_decision(decision: Decision) -> str:
     who = name_author(decision.by, decision.login) or "unknown"
     acted = (
         f" (login {decision.login})"
@@ -183,7 +183,7 @@ def _decision_words(decision: Decision) -> str:
     return f"{who}{acted} {did} {what} at {moment(decision.at)}: {decision.reason}"
 
 
-def clock_words(lead: float) -> str:
+def describe_clock_lead(lead: float) -> str:
     """Return what a clock that is `lead` seconds ahead of the store's does; empty for 0."""
     if not lead:
         return ""
@@ -194,7 +194,7 @@ def clock_words(lead: float) -> str:
     )
 
 
-def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
+def describe_callback(facts: ClusterFacts | None, quoted: Callable[[str], str] = str) -> str:
     """Return the effect of a client.quota.callback.class on stored quotas; empty if none is known.
 
     `quoted` is applied to text from the broker. The class has no effect on limits of addresses
@@ -211,7 +211,7 @@ def callback_words(facts: ClusterFacts | None, quoted: Callable[[str], str] = st
     )
 
 
-def late_words(facts: ClusterFacts | None) -> str:
+def describe_late_limits(facts: ClusterFacts | None) -> str:
     """Return the checks that were skipped because brokers responded too late; empty without any."""
     found = []
     if facts and facts.late:
@@ -230,7 +230,7 @@ def late_words(facts: ClusterFacts | None) -> str:
     return " ".join(found)
 
 
-def metadata_words(metadata: Metadata | None) -> Iterator[str]:
+def describe_metadata(metadata: Metadata | None) -> Iterator[str]:
     """Yield a sentence for each reason not to trust the quotas that the brokers report."""
     if metadata is None:
         return
@@ -248,7 +248,7 @@ def metadata_words(metadata: Metadata | None) -> Iterator[str]:
         else:
             how = f"Node {node} does not respond, and no longer follows the metadata"
         yield f"{how}: it was up to date {duration(seconds)} ago."
-    yield from _absent_words(metadata)
+    yield from _describe_absent_brokers(metadata)
     for node, rows in metadata.disagree:
         yield (
             f"Broker {node} reports {rows:,} managed rows differently from the other brokers: "
@@ -261,17 +261,17 @@ def names_of(brokers: Sequence[Absent]) -> str:
     return f"{plural(len(brokers), 'Broker')} {', '.join(str(broker.id) for broker in brokers)}"
 
 
-def _absent_words(metadata: Metadata) -> Iterator[str]:
+def _describe_absent_brokers(metadata: Metadata) -> Iterator[str]:
     for broker in metadata.absent:
         words = f"B{broker.named[1:]} {broker.why}"
         if broker.retired is None:
             yield f"{words}: no client is sent to it, and it was not queried."
         else:
             yield f"{words}; cluster.yaml lists it as retired: {escape_text(broker.retired)}."
-    yield from needless_words(metadata.needless)
+    yield from describe_needless_retirements(metadata.needless)
 
 
-def needless_words(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
+def describe_needless_retirements(needless: Sequence[tuple[int, str]]) -> Iterator[str]:
     """Yield a sentence for each entry of `retired_brokers` that has no effect."""
     for broker, why in needless:
         yield f"Broker {broker} {why}: remove it from retired_brokers in cluster.yaml."
@@ -281,28 +281,28 @@ _OLD_LEDGER = "This run read {}. The kinds and owners of rows may be wrong."
 
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
-    """Return why quotas may not apply or may be outdated; see `callback_words` for `quoted`."""
-    callback = callback_words(report.facts, quoted)
+    """Return why quotas may not apply or may be outdated; see `describe_callback` for `quoted`."""
+    callback = describe_callback(report.facts, quoted)
     trouble = report.past and report.past.trouble
     missed = [quoted(words) for words in (report.audit, report.history, trouble) if words]
     failure = report.provenance.failure
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
-        *map(quoted, _invalid_words(report)),
+        *map(quoted, _describe_invalid(report)),
         *map(quoted, report.code_owners),
         *([callback] if callback else []),
-        *([late] if (late := late_words(report.facts)) else []),
-        *([clock] if (clock := clock_words(report.clock_lead)) else []),
-        *metadata_words(report.metadata),
+        *([late] if (late := describe_late_limits(report.facts)) else []),
+        *([clock] if (clock := describe_clock_lead(report.clock_lead)) else []),
+        *describe_metadata(report.metadata),
         *([_OLD_LEDGER.format(report.old_ledger)] if report.old_ledger else []),
-        *map(quoted, owner_words(report.owner_changes, report.plan)),
-        *([foreign] if (foreign := _foreign_words(report)) else []),
-        *([unread] if (unread := _unread_words(report)) else []),
+        *map(quoted, describe_owner_changes(report.owner_changes, report.plan)),
+        *([foreign] if (foreign := _describe_foreign_rows(report)) else []),
+        *([unread] if (unread := _describe_unread_rows(report)) else []),
         *missed,
     ]
 
 
-def owner_words(changes: Iterable[OwnerChange], plan: Plan | None) -> Iterator[str]:
+def describe_owner_changes(changes: Iterable[OwnerChange], plan: Plan | None) -> Iterator[str]:
     """Yield each change of an owner that no guard of the plan lists."""
     guards = [guard.message for guard in plan.guards] if plan else []
     for change in changes:
@@ -310,7 +310,7 @@ def owner_words(changes: Iterable[OwnerChange], plan: Plan | None) -> Iterator[s
             yield change.text
 
 
-def _invalid_words(report: Report) -> Iterator[str]:
+def _describe_invalid(report: Report) -> Iterator[str]:
     """Yield a sentence for each file that was left out, and what happens to its quotas."""
     yield from (f"{file.text}" for file in report.invalid)
     if report.invalid:
@@ -326,7 +326,7 @@ def _invalid_words(report: Report) -> Iterator[str]:
         )
 
 
-def protected_words(report: Report) -> str:
+def describe_protected(report: Report) -> str:
     """Return how many quotas of Git protected ones come first for; empty for none."""
     number = len({row.declared_id for row in report.protected})
     if not number:
@@ -337,7 +337,7 @@ def protected_words(report: Report) -> str:
     )
 
 
-def _foreign_words(report: Report) -> str:
+def _describe_foreign_rows(report: Report) -> str:
     """Return which stored quotas cannot be compared with Git's limits; empty for none."""
     rows = [row for row in report.plan.differences if row.hands_off] if report.plan else []
     foreign = [row for row in rows if set(Entity.parse(row.entity).types) - {*ENTITY_TYPES}]
@@ -350,7 +350,7 @@ def _foreign_words(report: Report) -> str:
     )
 
 
-def _unread_words(report: Report) -> str:
+def _describe_unread_rows(report: Report) -> str:
     """Return the number of unchanged quotas that were not read back; empty if all were."""
     if not (number := count_statuses(report)[RowStatus.UNREAD]):
         return ""

@@ -29,17 +29,17 @@ def _has_stopped(stage: StageResult) -> bool:
     return stage.status in STOPPED
 
 
-def stop_words(report: Report) -> str | None:
+def describe_stop(report: Report) -> str | None:
     """Return the first stage that stopped the run (`apply failed`); None if none did."""
     for stage in stopped_stages(report):
         verb = _VERBS.get(stage.status, "was ")
         if stage.status is StageStatus.NOT_ENDED and report.life:
             verb = "was " if report.life is Life.GONE else "is "
-        return f"{stage.stage} {verb}{stop_word(report, stage)}"
+        return f"{stage.stage} {verb}{name_stop(report, stage)}"
     return None
 
 
-def stop_word(report: Report, stage: StageResult) -> str:
+def name_stop(report: Report, stage: StageResult) -> str:
     """Return how a stage stopped: `refused` only if it refused all that it was to do.
 
     A stage that has not recorded its end has the status of its run in the list of runs.

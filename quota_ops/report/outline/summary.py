@@ -9,10 +9,10 @@ from typing import NamedTuple
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.stages import StageStatus, has_not_ended
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.brokers import brokers_words
-from quota_ops.report.outline.cells import trouble_word
+from quota_ops.report.outline.brokers import describe_brokers
+from quota_ops.report.outline.cells import name_trouble
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.outline.past import list_drift, news_words
+from quota_ops.report.outline.past import describe_news, list_drift
 from quota_ops.report.outline.row_status import (
     ReportRow,
     RowStatus,
@@ -22,8 +22,8 @@ from quota_ops.report.outline.row_status import (
     list_unread_rows,
     report_rows,
 )
-from quota_ops.report.outline.sentences import protected_words
-from quota_ops.report.outline.stages import stop_words
+from quota_ops.report.outline.sentences import describe_protected
+from quota_ops.report.outline.stages import describe_stop
 
 
 class SyncStatus(StrEnum):
@@ -79,27 +79,29 @@ def _summarize(report: Report, named: str | None) -> Summary:
     rows, count = report_rows(report), count_statuses(report)
     cluster = escape_text(named or report.cluster)
     if report.record is not None or (report.plan is None and not report.brokers):
-        return _record_words(report, cluster)
-    stop = stop_words(report)
+        return _describe_record(report, cluster)
+    stop = describe_stop(report)
     unseen = list_unread_rows(report)
     details = tuple(_list_details(report, rows, count, unseen))
     more = (stop, *details) if stop else details
-    if troubles := Counter(trouble_word(row) for row in rows if row.status is RowStatus.UNSETTLED):
+    if troubles := Counter(name_trouble(row) for row in rows if row.status is RowStatus.UNSETTLED):
         status = SyncStatus.UNKNOWN if troubles.keys() <= _UNKNOWN else SyncStatus.ATTENTION
-        reason, *parts = _trouble_words(cluster, troubles)
+        reason, *parts = _describe_troubles(cluster, troubles)
         return Summary(status, reason, (*parts, *more))
     if moved := (
-        overriding_words(cluster, report)
-        or _gone_words(cluster, report)
-        or _drift_words(cluster, report, count)
+        describe_overriding(cluster, report)
+        or _describe_gone_spellings(cluster, report)
+        or _describe_drift(cluster, report, count)
     ):
-        return Summary(SyncStatus.ATTENTION, moved, (*filter(None, (news_words(report),)), *more))
+        return Summary(
+            SyncStatus.ATTENTION, moved, (*filter(None, (describe_news(report),)), *more)
+        )
     compared = not (report.invalid or has_not_ended(report.stages))
-    if compared and (waits := _pending_words(cluster, count, report.undeclared)):
+    if compared and (waits := _describe_pending(cluster, count, report.undeclared)):
         return Summary(SyncStatus.PENDING, waits, more)
     if (
-        missing := _invalid_words(report)
-        or _unreachable_words(report)
+        missing := _describe_invalid(report)
+        or _describe_unreachable(report)
         or stop
         or ("verify did not run" if unseen else None)
     ):
@@ -108,12 +110,12 @@ def _summarize(report: Report, named: str | None) -> Summary:
     return _describe_agreement(report, cluster)._replace(details=details)
 
 
-def _record_words(report: Report, cluster: str) -> Summary:
+def _describe_record(report: Report, cluster: str) -> Summary:
     """Return the action of a run without a plan, or why the status is unknown."""
     if report.record is not None:
         details = tuple(_broker_details(report)) if report.brokers else ()
         return Summary(report.record.word, escape_text(report.record.reason), details)
-    why = stop_words(report) or "no plan was made"
+    why = describe_stop(report) or "no plan was made"
     return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
 
 
@@ -134,7 +136,7 @@ def _describe_agreement(report: Report, cluster: str) -> Summary:
     return Summary(SyncStatus.IN_SYNC, f"{cluster} matches {what}")
 
 
-def _invalid_words(report: Report) -> str:
+def _describe_invalid(report: Report) -> str:
     """Return which files are invalid: `payments.yaml (owner payments) is invalid`."""
     if not report.invalid:
         return ""
@@ -144,17 +146,17 @@ def _invalid_words(report: Report) -> str:
     return f"{escape_text(first.file)}{owner}{more} {plural(others + 1, 'is', 'are')} invalid"
 
 
-def overriding_words(cluster: str, report: Report) -> str:
+def describe_overriding(cluster: str, report: Report) -> str:
     """Return how many unmanaged quotas take clients from how many of Git; empty for none.
 
     What clients get is the promise: Git is stored, and yet does not apply to all of its clients.
     """
     number = count_statuses(report)[RowStatus.OVERRIDING]
     subject = f"{counted(number, 'unmanaged quota')} on {cluster}"
-    return _override_words(report, RowStatus.OVERRIDING, subject) if number else ""
+    return _describe_overrides(report, RowStatus.OVERRIDING, subject) if number else ""
 
 
-def _override_words(report: Report, status: RowStatus, subject: str) -> str:
+def _describe_overrides(report: Report, status: RowStatus, subject: str) -> str:
     """Return what the overriding rows of a status override: `subject` overrides 2 quotas of Git."""
     rows = [row for row in report_rows(report) if row.status is status and row.overrides]
     taken = {override.declared_id for row in rows for override in row.overrides}
@@ -162,14 +164,14 @@ def _override_words(report: Report, status: RowStatus, subject: str) -> str:
     return f"{subject} {override} {counted(len(taken), 'quota')} of Git"
 
 
-def _gone_words(cluster: str, report: Report) -> str:
+def _describe_gone_spellings(cluster: str, report: Report) -> str:
     """Return how many addresses lost their limit with another spelling; empty for none."""
     number = len(find_gone(report))
     lost = f"{plural(number, 'is', 'are')} stored, but not in force"
     return f"{counted(number, 'quota')} of an IP address on {cluster} {lost}" if number else ""
 
 
-def _drift_words(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
+def _describe_drift(cluster: str, report: Report, count: Mapping[RowStatus, int]) -> str:
     """Return how many quotas changed outside Git, or went back to an earlier run's value.
 
     Held quotas that were changed outside Git are counted too, but alone they are no reason.
@@ -204,7 +206,7 @@ _REASONS = frozenset(
 )
 
 
-def _pending_words(cluster: str, count: Mapping[RowStatus, int], undeclared: int) -> str:
+def _describe_pending(cluster: str, count: Mapping[RowStatus, int], undeclared: int) -> str:
     """Return the number of quotas that are pending or held; empty if there are none.
 
     Without a plan, only those that are not in Git are known to be pending.
@@ -226,14 +228,14 @@ def _list_details(
     unsaid |= bool(report.invalid) and not _REASONS.intersection(there)
     yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
     if held := sum(row.status is RowStatus.HELD and bool(row.overrides) for row in rows):
-        yield _override_words(report, RowStatus.HELD, counted(held, "held quota"))
+        yield _describe_overrides(report, RowStatus.HELD, counted(held, "held quota"))
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
     if unseen:
         were = plural(len(unseen), "was", "were")
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
     else:
-        yield from _change_words(rows)
+        yield from _describe_change(rows)
     if unread := count[RowStatus.UNREAD]:
         yield f"{unread:,} not read back"
     if report.rollback is None:
@@ -241,14 +243,14 @@ def _list_details(
         yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     elif left := len(report.rollback.left):
         yield f"{counted(left, 'change')} left unchanged"
-    if protected := protected_words(report):
+    if protected := describe_protected(report):
         yield protected
     yield from _broker_details(report)
     if unmanaged := count[RowStatus.UNMANAGED]:
         yield f"{unmanaged:,} unmanaged"
 
 
-def _change_words(rows: Sequence[ReportRow]) -> Iterator[str]:
+def _describe_change(rows: Sequence[ReportRow]) -> Iterator[str]:
     ended = Counter(row.status for row in rows)
     if made := ended[RowStatus.CHANGED]:
         yield f"{counted(made, 'change')} made by this run"
@@ -259,7 +261,7 @@ def _change_words(rows: Sequence[ReportRow]) -> Iterator[str]:
 def _broker_details(report: Report) -> Iterator[str]:
     """Yield how many brokers agree; without verify, which brokers are absent."""
     if report.brokers:
-        yield brokers_words(report.brokers)
+        yield describe_brokers(report.brokers)
     elif report.metadata:
         yield from (f"broker {broker.id} {broker.why}" for broker in report.metadata.missed)
 
@@ -275,10 +277,10 @@ _TROUBLES = {
     "differs": "{quotas} on {cluster} {do} not have the desired value on every broker",
     "not read back": "{changes} on {cluster} {were} not read back",
 }
-"""The fact, by `trouble_word`, if all rows that need attention have the same trouble."""
+"""The fact, by `name_trouble`, if all rows that need attention have the same trouble."""
 
 
-def _trouble_words(cluster: str, troubles: Counter[str]) -> Iterator[str]:
+def _describe_troubles(cluster: str, troubles: Counter[str]) -> Iterator[str]:
     """Yield the rows' trouble as one fact, and then each trouble if they are not all the same."""
     number = troubles.total()
     template = "{quotas} on {cluster} {are} not confirmed"
@@ -303,7 +305,7 @@ _UNKNOWN = frozenset({"unknown", "not read back"})
 """The troubles of rows that may have the desired value."""
 
 
-def _unreachable_words(report: Report) -> str | None:
+def _describe_unreachable(report: Report) -> str | None:
     if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
         return "the bootstrap address did not respond"
     unreachable = [
@@ -319,7 +321,7 @@ def _unreachable_words(report: Report) -> str | None:
     return f"broker {', '.join(map(str, absent))} could not be queried" if absent else None
 
 
-def unseen_words(report: Report) -> str | None:
+def describe_unseen_brokers(report: Report) -> str | None:
     """Return which brokers a run without verify could not query; None for none."""
     if report.metadata is None or report.brokers or not report.metadata.missed:
         return None

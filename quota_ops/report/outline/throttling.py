@@ -14,7 +14,7 @@ _UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))
 """From how many seconds on a unit is used, its seconds and name, and its parts that are shown."""
 
 
-def throttling_words(found: Throttling | None) -> tuple[str, ...]:
+def describe_throttling(found: Throttling | None) -> tuple[str, ...]:
     """Return a sentence for each cut, the longest throttling first; none without any use to read.
 
     `user=etl producer_byte_rate would have throttled user=etl for at least 1.1 to 3.2 hours in the

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline import cells, ways
 from quota_ops.report.outline.effects import effect
-from quota_ops.report.outline.past import find_news, find_since, past_words
+from quota_ops.report.outline.past import describe_past, find_news, find_since
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 from quota_ops.report.page.links import PageLinks
 
@@ -124,10 +124,10 @@ def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") ->
         source=cells.source(row),
         link_start=link_start,
         link=link,
-        result=cells.trouble_word(row) or cells.result(row, report.brokers),
+        result=cells.name_trouble(row) or cells.result(row, report.brokers),
         trouble=cells.trouble(row),
         news=find_news(row, past),
-        past=" ".join(past_words(row, past, report.started)),
+        past=" ".join(describe_past(row, past, report.started)),
         commit=links.find_commit(known.set_commit) if known and known.set_at else "",
         names=ways.format_names(row),
         accept_options=ways.format_accept_options(row, report),

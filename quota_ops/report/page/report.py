@@ -13,7 +13,7 @@ from quota_ops.report.outline import formats
 from quota_ops.report.outline.brokers import broker_id, format_broker_result
 from quota_ops.report.outline.capacity import Share, format_scope, list_shares
 from quota_ops.report.outline.ending import count_ending, list_holds
-from quota_ops.report.outline.findings import EXPLAINED, MOST, more_words
+from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
@@ -23,7 +23,7 @@ from quota_ops.report.outline.row_status import (
     has_applied,
     report_rows,
 )
-from quota_ops.report.outline.sentences import verified_words
+from quota_ops.report.outline.sentences import describe_verified
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
@@ -112,7 +112,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         data=format_data(rows.tables, draw, limits),
         first=FIRST,
         holds=list_holds(report),
-        verified=verified_words(report),
+        verified=describe_verified(report),
         broker_id=broker_id,
         format_broker_result=format_broker_result,
         shares=shares,
@@ -212,14 +212,14 @@ def _findings(report: Report) -> Iterator[Note]:
             f"{finding.code} {severity}, {finding.where}",
             [finding.message, finding.remedy],
         )
-    if more := more_words(found):
+    if more := describe_rest(found):
         yield Note(style(RowStatus.UNMANAGED), more, [])
 
 
 def _commit(provenance: Provenance) -> str:
     if provenance.uncommitted:
-        return formats.uncommitted_words(provenance)
-    return (provenance.commit or "unknown") + formats.stated_words(provenance)
+        return formats.describe_uncommitted(provenance)
+    return (provenance.commit or "unknown") + formats.describe_stated_commit(provenance)
 
 
 def _facts(report: Report) -> Iterator[tuple[str, str]]:

@@ -99,7 +99,7 @@ def _of_rows(review: ClusterReview) -> Iterator[Annotation]:
     rows = split_rows(review).written
     for row in rows:
         if row.validated is not None and row.validated.status not in DONE:
-            words = cells.outcome_words(row.validated)
+            words = cells.describe_outcome(row.validated)
             yield _of_row(review, row, Level.ERROR, REJECTED, f"{_name(row)} is {words}")
     for guard in plan.refused:
         blocked = [
@@ -109,10 +109,12 @@ def _of_rows(review: ClusterReview) -> Iterator[Annotation]:
         ]
         declared = [row for row in blocked if row.difference.after is not None]
         for row in declared:
-            yield _of_row(review, row, Level.WARNING, guard.guard, _guard_words(_name(row), guard))
+            yield _of_row(
+                review, row, Level.WARNING, guard.guard, _describe_guard(_name(row), guard)
+            )
         if not declared:  # about removed rows or the whole plan, so no line shows it
             path = f"{review.folder}/cluster.yaml"
-            message = _guard_words(guard.message, guard)
+            message = _describe_guard(guard.message, guard)
             yield Annotation(Level.WARNING, path, 1, None, guard.guard, message)
 
 
@@ -128,7 +130,7 @@ def _name(row: ReportRow) -> str:
     return f"{difference.entity} {difference.key}, {cells.current(row)} to {cells.desired(row)},"
 
 
-def _guard_words(what: str, guard: GuardFinding) -> str:
+def _describe_guard(what: str, guard: GuardFinding) -> str:
     way = f"To override it: {format_override(guard.guard)}."
     return f"{what.rstrip(',')}: guard {guard.guard} needs approval. {MEANINGS[guard.guard]} {way}"
 

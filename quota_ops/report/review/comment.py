@@ -21,7 +21,7 @@ from quota_ops.report.markdown.parts import (
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.folding import Fold, fold_profiles
-from quota_ops.report.outline.formats import escape_text, shortened, uncommitted_words
+from quota_ops.report.outline.formats import describe_uncommitted, escape_text, shortened
 from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
 from quota_ops.report.review.rows import find_place, split_rows
@@ -83,7 +83,7 @@ def _commit(review: Review) -> str:
     compared = f" · compared with {code(short(review.base))}"
     for cluster in review.clusters:
         if cluster.report and cluster.report.provenance.uncommitted:
-            return f" · {uncommitted_words(cluster.report.provenance, code)}{compared}"
+            return f" · {describe_uncommitted(cluster.report.provenance, code)}{compared}"
     return f" · commit {code(short(review.head))}{compared}" if review.head else compared
 
 

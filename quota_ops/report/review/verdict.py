@@ -60,7 +60,7 @@ def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> str:
             else []
         ),
     ]
-    parts += [_overriding_words(overridden)] if overridden else []
+    parts += [_describe_overriding(overridden)] if overridden else []
     parts += [counted(warned, "new warning")] if warned else []
     return "; ".join([words, *parts])
 
@@ -129,12 +129,12 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
     if guards := len(review.blocking):
         return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
     if overriding := len(rows.overriding):
-        return f"⚠️ {changes}; {_overriding_words(overriding)}"
+        return f"⚠️ {changes}; {_describe_overriding(overriding)}"
     if warnings := count_warnings(review):
         return f"⚠️ {changes}; {counted(warnings, 'new warning')}"
     return f"{'⚠️' if review.has_new_later else '✅'} {changes}"
 
 
-def _overriding_words(number: int) -> str:
+def _describe_overriding(number: int) -> str:
     comes = plural(number, "comes", "come")
     return f"{counted(number, 'unmanaged quota')} on the cluster {comes} first"

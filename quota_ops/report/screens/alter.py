@@ -13,8 +13,8 @@ from quota_ops.model.runs.outcome import Outcome, Status, find_written
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Alter
 from quota_ops.precedence.addresses import explain_same_address
-from quota_ops.report.outline.brokers import brokers_words
-from quota_ops.report.outline.cells import outcome_words
+from quota_ops.report.outline.brokers import describe_brokers
+from quota_ops.report.outline.cells import describe_outcome
 from quota_ops.report.outline.effects import format_effect
 from quota_ops.report.outline.findings import FEW, finding_lines, findings_json
 from quota_ops.report.outline.formats import escape_text
@@ -61,7 +61,7 @@ class AlterReport(Struct, frozen=True):
 def alter_screen(shown: AlterReport) -> Screen:
     """Return the table of the changed keys, then guards, findings, and the run folder."""
     report = shown.report
-    verb = _outcome_words(shown) if shown.sent else "validated, nothing written"
+    verb = _describe_outcome(shown) if shown.sent else "validated, nothing written"
     heading = line(f"{report.cluster} ({report.cluster_id}): {verb}", Tone.STRONG)
     blocks: list[Line | Table] = [heading, line(), alter_table(shown), line()]
     if shown.alter.guards:
@@ -74,7 +74,7 @@ def alter_screen(shown: AlterReport) -> Screen:
     if report.brokers:
         agrees = all(broker.agrees for broker in report.brokers)
         tone = Tone.OK if agrees else Tone.REFUSAL
-        blocks.append(line(brokers_words(report.brokers), tone))
+        blocks.append(line(describe_brokers(report.brokers), tone))
     return (*blocks, line(f"run: {shown.run}", Tone.CONTEXT))
 
 
@@ -132,7 +132,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
     }
 
 
-def _outcome_words(shown: AlterReport) -> str:
+def _describe_outcome(shown: AlterReport) -> str:
     """Return the outcome of an alter that was sent, for its heading."""
     if not shown.alter.changing:
         return "nothing changed, the cluster already stored these values"
@@ -144,7 +144,7 @@ def _outcome_words(shown: AlterReport) -> str:
 
 def _row(shown: AlterReport, row: BatchRow, outcome: Outcome | None) -> Row:
     accepted = outcome is not None and outcome.status is Status.ACCEPTED
-    words = outcome_words(outcome) if outcome else "not validated"
+    words = describe_outcome(outcome) if outcome else "not validated"
     if accepted and not shown.sent:
         words = "would be accepted"
     if accepted and same(row.before, row.after):

@@ -61,9 +61,9 @@ def release_screen(
     is_managed: bool,
     standstill: str | None,
 ) -> Screen:
-    """Return the effects of a new release; `released_words` explains the other arguments."""
+    """Return the effects of a new release; `describe_released` explains the other arguments."""
     who = release.who
-    more = released_words(
+    more = describe_released(
         policy, who, lasting, is_declared=is_declared, is_managed=is_managed, standstill=standstill
     )
     held = find_covering_hold(who, lasting)
@@ -89,7 +89,7 @@ def find_covering_hold(who: EntityFilter | EntityGroup, lasting: Iterable[Hold])
     return max(covering, key=lambda hold: hold.until, default=None)
 
 
-def released_words(
+def describe_released(
     policy: Policy,
     who: EntityFilter | EntityGroup,
     lasting: Iterable[Hold],

@@ -81,13 +81,13 @@ def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen
         )
         for row, fate in rows
     )
-    released = released_words((row.id, row.state) for row, _ in rows)
+    released = describe_released((row.id, row.state) for row, _ in rows)
     heading = f"{where}: {released}; the cluster was not changed"
     headings = ("entity", "key", "value", "state", "next")
     return (line(heading, Tone.STRONG), *_listed(headings, table))
 
 
-def released_words(rows: Iterable[tuple[Key, str]]) -> str:
+def describe_released(rows: Iterable[tuple[Key, str]]) -> str:
     """Return how many quotas and earlier values were released, given the id and state of rows."""
     quotas, past = set[Key](), 0
     for key, state in rows:

@@ -11,7 +11,12 @@ from quota_ops.model.runs.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOT
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.formats import duration, escape_text
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.report.outline.sentences import INCOMPLETE, callback_words, names_of, needless_words
+from quota_ops.report.outline.sentences import (
+    INCOMPLETE,
+    describe_callback,
+    describe_needless_retirements,
+    names_of,
+)
 
 _ZOOKEEPER = (
     "The cluster keeps its metadata in ZooKeeper: it accepts limits that KRaft rejects, and rounds "
@@ -124,8 +129,8 @@ def warnings(ping: ClusterPing) -> list[str]:
     partly = "" if ping.complete else INCOMPLETE
     missed = f"{names_of(ping.missed)} could not be queried. {BACK_OR_GONE}" if ping.missed else ""
     reach = _out_of_reach(ping.unreached)
-    needless = needless_words(ping.needless)
-    words = (callback_words(ping.facts), zookeeper, reach, missed, partly, *needless)
+    needless = describe_needless_retirements(ping.needless)
+    words = (describe_callback(ping.facts), zookeeper, reach, missed, partly, *needless)
     return [sentence for sentence in words if sentence]
 
 

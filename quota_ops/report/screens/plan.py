@@ -15,7 +15,7 @@ from quota_ops.model.runs.outcome import AS_INTENDED, Outcome, Status
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline import cells
-from quota_ops.report.outline.brokers import broker_words, brokers_words
+from quota_ops.report.outline.brokers import describe_broker, describe_brokers
 from quota_ops.report.outline.cells import trouble
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
 from quota_ops.report.outline.folding import Fold, fold_profiles
@@ -32,7 +32,7 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.outline.row_table import plan_table
-from quota_ops.report.outline.sentences import approval_words, name_protected
+from quota_ops.report.outline.sentences import describe_approval, name_protected
 from quota_ops.report.outline.stages import stopped_stages
 from quota_ops.report.outline.ways import list_overriding_ways
 
@@ -205,7 +205,7 @@ def apply_screen(report: Report, *, most: int) -> Screen:
 def verify_screen(report: Report) -> Screen:
     """Return a line for each broker."""
     return tuple(
-        line(broker_words(broker), Tone.OK if broker.agrees else Tone.REFUSAL)
+        line(describe_broker(broker), Tone.OK if broker.agrees else Tone.REFUSAL)
         for broker in report.brokers
     )
 
@@ -238,13 +238,13 @@ def verified_line(report: Report) -> Line:
         where = "at the bootstrap address"
     whole = missing == 0 and not report.verdicts and not find_overridden(report)
     words = f"{report.verified:,} of {counted(report.compared, 'quota')} verified {where}"
-    words += f"{_in_force_words(report)}."
+    words += f"{_describe_in_force(report)}."
     if skipped := report.skipped:
         words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
 
-def _in_force_words(report: Report) -> str:
+def _describe_in_force(report: Report) -> str:
     """Return what was verified: that the quotas are stored, and that they are in force."""
     if report.overrides is None:
         return ": stored"
@@ -278,13 +278,13 @@ def finished_line(report: Report, place: str) -> Line:
     if unknown:
         parts.append(f"unknown: {_keys(unknown)}")
     if before:
-        approval = "" if now else approval_words(report)
+        approval = "" if now else describe_approval(report)
         approved = f" ({approval})" if approval else ""
         parts.append(f"written earlier: {_keys(before)}{approved}")
     if found := [outcome for outcome in report.applied if outcome.status is Status.ALREADY]:
         parts.append(f"already stored: {_keys(found)}")
     if report.brokers:
-        parts.append(brokers_words(report.brokers))
+        parts.append(describe_brokers(report.brokers))
     whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied) and all(
         broker.agrees for broker in report.brokers
     )

@@ -37,7 +37,7 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
     return (Table(_HEADINGS, rows), line(), line(total), *more)
 
 
-def newest_run_words(newest: datetime, now: datetime) -> str:
+def describe_newest_run(newest: datetime, now: datetime) -> str:
     """Return a warning that the run from which time counts is old, with possible causes."""
     return (
         f"The time to keep counts back from the run that began at {moment(iso_utc(newest))}, "

@@ -108,7 +108,9 @@ def as_ladder(resolution: Resolution, cluster: str, brokers: int | None) -> Scre
     size = "" if brokers is None else f" ({counted(brokers, 'broker')})"
     rows = tuple(_ladder_row(resolution, rung) for rung in (*resolution.by_name, *resolution.rungs))
     return (
-        line(f"{resolution.key} for {_client_words(resolution)} on {cluster}{size}", Tone.STRONG),
+        line(
+            f"{resolution.key} for {_describe_client(resolution)} on {cluster}{size}", Tone.STRONG
+        ),
         Table(("",) * 5, rows),
         line(),
         *(line(text) for text in notes(resolution, brokers)),
@@ -212,7 +214,7 @@ def _client(resolution: Resolution) -> str:
     return f"{{{_parts(Entity.of(resolution.names))}}}"
 
 
-def _client_words(resolution: Resolution) -> str:
+def _describe_client(resolution: Resolution) -> str:
     if IP in resolution.names:
         return f"address {resolution.names[IP]}"
     client = (

@@ -44,7 +44,7 @@ def _run(run: RunSummary, *, shows_id: bool) -> Row:
         Span(_status(run), _TONES.get(run.status, Tone.PLAIN)),
         Span(f"{run.changes:,}" if run.changes else ""),
         Span(file_size(run.size), Tone.CONTEXT),
-        Span(", ".join(map(_decision_words, run.decisions)) or run.by or ""),
+        Span(", ".join(map(_describe_decision, run.decisions)) or run.by or ""),
     )
     return Row(cells, below)
 
@@ -56,7 +56,7 @@ def _status(run: RunSummary) -> str:
     return "Rejected" if is_over else run.status
 
 
-def _decision_words(decision: Decision) -> str:
+def _describe_decision(decision: Decision) -> str:
     if decision.said is DecisionKind.NOTHING:
         return "no decision in time"
     who = name_author(decision.by, decision.login) or "unknown"

@@ -9,7 +9,7 @@ from quota_ops.model.clusters.ping import Operation, StorePing
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import duration
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.report.outline.sentences import clock_words
+from quota_ops.report.outline.sentences import describe_clock_lead
 
 _UNSAFE = (
     "This store must not be written: two runs could take the same number. quota-ops refuses to "
@@ -73,7 +73,7 @@ def _below(ping: StorePing) -> Iterator[Line]:
     if ping.is_safe is False:
         yield line()
         yield line(_UNSAFE, Tone.REFUSAL)
-    if clock := clock_words(ping.clock_lead):
+    if clock := describe_clock_lead(ping.clock_lead):
         yield line()
         yield line(clock, Tone.CHANGE)
     if ping.is_empty:

@@ -7,7 +7,7 @@ from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.model.runs.verification import BrokerResult
 from quota_ops.model.text import command, name_first
-from quota_ops.report.outline.brokers import broker_words, brokers_words
+from quota_ops.report.outline.brokers import describe_broker, describe_brokers
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.layout import GAP
 
@@ -37,14 +37,14 @@ class ProgressText:
     def report_brokers(self, brokers: Sequence[BrokerResult], seconds_left: float) -> None:
         """Show how many brokers agree, the results of the others, and the seconds that are left."""
         agree = sum(broker.agrees for broker in brokers)
-        words = [brokers_words(brokers)]
-        words += [escape_text(broker_words(broker)) for broker in brokers if not broker.agrees]
+        words = [describe_brokers(brokers)]
+        words += [escape_text(describe_broker(broker)) for broker in brokers if not broker.agrees]
         if agree < len(brokers):
             words.append(f"{int(seconds_left) // 60:02}:{int(seconds_left) % 60:02} left")
         self._show_stage("verify", GAP.join(words), agree, len(brokers))
 
 
-def concurrent_words(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
+def describe_concurrent_writes(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
     """Yield a sentence for each run: what it is writing, and when to look again."""
     entities: dict[tuple[str, str | None], dict[str, bool]] = {}
     for write in writes:

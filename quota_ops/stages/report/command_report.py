@@ -8,7 +8,7 @@ from quota_ops.model.runs.report import Record, RecordedChange, Verb
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted, plural
-from quota_ops.report.screens.ownership import released_words
+from quota_ops.report.screens.ownership import describe_released
 from quota_ops.store.run.files import ADOPTED, ALTER, RECORDS, RELEASED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
@@ -84,7 +84,7 @@ def _adopted(folder: RunFolder, by: str) -> tuple[str, str]:
 
 def _released(folder: RunFolder, by: str) -> tuple[str, str]:
     rows = folder.read(RELEASED).rows
-    words = released_words((row.id, row.state) for row in rows)
+    words = describe_released((row.id, row.state) for row in rows)
     return ("Released", f"{words} on {folder.about().cluster}{by}")
 
 
