@@ -58,8 +58,8 @@ def test_the_ladder(lab: Lab) -> None:
         "  7  client                client-id=app                        -\n"
         "  8  any client            client-id=<default>                  2 MiB/s   overridden\n"
         "\n"
-        "15 MiB/s on each broker, shared by all of alice's clients except client ids with their "
-        f"own quota for this key; at most 15 MiB/s over the cluster.\n{SOURCE}"
+        "15 MiB/s on each broker, shared by all of alice's clients without a quota of their "
+        f"client id that comes first; at most 15 MiB/s over the cluster.\n{SOURCE}"
     )
 
 
@@ -72,13 +72,13 @@ def test_the_text_of_every_key(lab: Lab) -> None:
         "\n"
         "    overrides 10 MiB/s of {user=<default>} (level 6, user-default)\n"
         "    overrides 2 MiB/s of {client-id=<default>} (level 8, client-id-default)\n"
-        "    15 MiB/s on each broker, shared by all of alice's clients except client ids with "
-        f"their own quota for this key; at most 15 MiB/s over the cluster.\n    {SOURCE}"
+        "    15 MiB/s on each broker, shared by all of alice's clients without a quota of "
+        f"their client id that comes first; at most 15 MiB/s over the cluster.\n    {SOURCE}"
         "  consumer_byte_rate=unlimited\n"
         "    Nothing limits it.\n"
         "  request_percentage=50.0  50 % of {user=<default>} (level 6, user-default)\n"
-        "    50 % of one thread's time on each broker, shared by all of alice's clients except "
-        "client ids with their own quota for this key (a separate limit for each user); at most 50 "
+        "    50 % of one thread's time on each broker, shared by all of alice's clients without "
+        "a quota of their client id that comes first (a separate limit for each user); at most 50 "
         f"% over the cluster.\n    {SOURCE}"
         "  controller_mutation_rate=5.0  5 mutations/s of {user=alice} (level 3, user)\n"
         "    5 mutations/s over the whole cluster, at its active controller, shared by all of "
@@ -144,8 +144,8 @@ def test_a_client_without_a_client_id(lab: Lab) -> None:
     assert said == (
         '{user=bob, client-id=""}\n'
         "  producer_byte_rate=10485760.0  10 MiB/s of {user=<default>} (level 6, user-default)\n"
-        "    10 MiB/s on each broker, shared by all of bob's clients except client ids with their "
-        "own quota for this key (a separate limit for each user); at most that times the "
+        "    10 MiB/s on each broker, shared by all of bob's clients without a quota of their "
+        "client id that comes first (a separate limit for each user); at most that times the "
         "number of brokers over the cluster.\n"
         "    A connection without a client id escapes every limit for client ids: 2 MiB/s of "
         "{client-id=<default>} (level 8, client-id-default).\n"
