@@ -29,7 +29,13 @@ from tests.faults.machine import Machine
 from tests.lab import Lab, error_of, open_lab
 from tests.writing import State
 
-pytestmark = pytest.mark.local_store
+pytestmark = [
+    pytest.mark.local_store,
+    # kafka-python can leave the socket of a client that it closes open while a broker is frozen.
+    pytest.mark.filterwarnings(
+        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+    ),
+]
 
 
 @pytest.fixture(name="lab")
