@@ -29,13 +29,7 @@ from tests.faults.machine import Machine
 from tests.lab import Lab, error_of, open_lab
 from tests.writing import State
 
-pytestmark = [
-    pytest.mark.local_store,
-    # kafka-python can leave the socket of a client that it closes open while a broker is frozen.
-    pytest.mark.filterwarnings(
-        "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-    ),
-]
+pytestmark = pytest.mark.local_store
 
 
 @pytest.fixture(name="lab")
@@ -139,6 +133,10 @@ def behind(folder: RunFolder) -> dict[int, int | None]:
     return {broker.broker: broker.behind for broker in brokers_of(folder)}
 
 
+# kafka-python can leave the socket of a client that it closes open while a broker is frozen.
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
+)
 def test_a_silent_broker_is_named_and_blocks_no_row(
     lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:
