@@ -1,6 +1,7 @@
 """The sources of limits: their line in Git, the ledger, and who set them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -41,10 +42,11 @@ def describe_sources(
             rows = divide_rates(rows, placement(list_topics(row.topics for row in rows)))
         declared = {row.id: row for row in rows}
         in_git = {key: _describe_declared(declared.get(key), stored[key]) for key in stored}
-        if any(key.entity.startswith("ip=") for key in stored):
-            in_git |= _describe_gone(store, policy, stored, rows, in_git)
     except InvalidInput:
-        in_git = dict.fromkeys(stored, "the files in Git are invalid")
+        rows, in_git = (), dict.fromkeys(stored, "the files in Git are invalid")
+    if any(key.entity.startswith("ip=") for key in stored):
+        with suppress(InvalidInput):  # the limits are known without the history
+            in_git |= _describe_gone(store, policy, stored, rows, in_git)
     try:
         known = ledger.read(store.of_cluster(policy.cluster_id)).rows
         written = {row.id: row for row in known if row.state == VERIFIED}

@@ -58,7 +58,7 @@ def apply_alter(
 
 
 def _refuse_changed(rows: Iterable[BatchRow], stored: Stored) -> None:
-    """Raise Refused if a row has another value than before."""
+    """Raise Refused if the value of a row has changed since the plan."""
     for row in rows:
         if not same(stored.get(row.id), row.before):
             now, before = (
