@@ -115,16 +115,12 @@ class Approve(ApprovalOperator):
             needs_approval,
         )
         from quota_ops.model.stored import to_json
-        from quota_ops.runs.approvals import (
-            find_approval,
-            make_decision,
-            read_plan,
-            record_decision,
-        )
+        from quota_ops.runs.approvals import find_approval, record_decision
         from quota_ops.stages.apply.approved_plan import refuse_unless_approves
+        from quota_ops.store.ledger.decisions import new_decision
 
         with log_errors(), open_run(self.cluster, self.run_store) as run:
-            plan = read_plan(run.folder)
+            plan = run.folder.plan()
             refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_approval(plan):
                 return plan.digest
@@ -134,7 +130,7 @@ class Approve(ApprovalOperator):
                 return plan.digest
             self._write_repairs(run)
             self._write_form(run)
-            pending = make_decision(
+            pending = new_decision(
                 run.folder, plan, DecisionKind.NOTHING, Author(None, find_login()), ""
             )
         try:
@@ -189,12 +185,11 @@ class Approve(ApprovalOperator):
         """Write the form, and the report that it links to; the task report replaces it later."""
         from quota_ops.report.markdown import approval_form
         from quota_ops.report.page.report import as_html
-        from quota_ops.runs.approvals import read_plan
         from quota_ops.stages.report.past import add_past
         from quota_ops.stages.report.run_report import read_report
         from quota_ops.store.run.files import PAGE
 
-        plan, report = read_plan(run.folder), add_past(run.folder, read_report(run.folder))
+        plan, report = run.folder.plan(), add_past(run.folder, read_report(run.folder))
         until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE
         run.folder.write_text(PAGE, as_html(report, waits_until=until))
         link = find_page_link(page, run.store)

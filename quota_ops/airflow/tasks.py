@@ -65,7 +65,6 @@ def plan(
     cluster: ClusterFolder, run_store: str | None, params: dict[str, Any] | None = None
 ) -> str:
     """Make the plan and return its digest, even if a guard blocks it until a person approves."""
-    from quota_ops.runs.approvals import read_plan
     from quota_ops.runs.run import STAGE_FUNCTIONS
 
     allow, reason = _read_overrides(params or {})
@@ -80,10 +79,10 @@ def plan(
             STAGE_FUNCTIONS["plan"](run)
         except GuardsRefused as refused:
             is_never = run.folder.policy().approval is ApprovalPolicy.NEVER
-            if is_never and not read_plan(run.folder).repairs:
+            if is_never and not run.folder.plan().repairs:
                 raise Refused(refused.message, f"Nothing was written. {_OVERRIDE}") from None
             logging.getLogger(__name__).warning("%s", refused.message)
-        made = read_plan(run.folder)
+        made = run.folder.plan()
         if idle := describe_idle_guard(allow, made.guards, "the param allow contains"):
             logging.getLogger(__name__).warning("%s", idle)
         return made.digest

@@ -1,19 +1,18 @@
 """Approval of a plan, by options or at the terminal."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import TypeVar
 
 import click
-from msgspec import Struct
 from msgspec.structs import replace
 
 from quota_ops.cli.console import TEXT, show_screen
 from quota_ops.cli.run_end import MOST
+from quota_ops.cli.stage_options import StageOptions
 from quota_ops.model.errors import Refused
 from quota_ops.model.plans.approval import (
-    Author,
     Decision,
     DecisionKind,
     approval_source,
@@ -23,36 +22,24 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.text import clean_text
 from quota_ops.report.outline.layout import Tone, line
 from quota_ops.report.screens.plan import plan_screen
-from quota_ops.runs.approvals import make_decision
 from quota_ops.stages.apply.approved_plan import refuse_unless_approves
 from quota_ops.stages.plan import refuse_unless_guards_pass
 from quota_ops.stages.report.run_report import read_report
+from quota_ops.store.ledger.decisions import new_decision
 from quota_ops.store.run.folder import RunFolder
 
 Answer = TypeVar("Answer")
 
 
-class ApprovalOptions(Struct, frozen=True):
-    """The options that approve a plan or override guards, and who gave them.
-
-    `allow` has the guards to override, each with the reason; `approve` is the digest of a plan.
-    """
-
-    author: Author
-    allow: Mapping[str, str]
-    reason: str | None
-    approve: str | None
-
-
 def find_approver(
-    folder: RunFolder, approval: ApprovalOptions, output: str, *, is_new_plan: bool
+    folder: RunFolder, typed: StageOptions, *, is_new_plan: bool
 ) -> Callable[[Plan], Decision] | None:
     """Find who decides about a run's plan: the options, or a person; None if neither can.
 
     Options approve a plan that was reviewed. A new plan may have the reviewed digest but other
     guards, so --allow has to name those.
     """
-    author, approve, reason = approval.author, approval.approve, approval.reason
+    author, approve, reason = typed.author, typed.approve, typed.reason
 
     def decide_by_options(plan: Plan) -> Decision:
         refuse_unless_approves(approve or "", folder, plan)
@@ -63,7 +50,7 @@ def find_approver(
                 f"{approval_source(plan)}, so --approve needs --reason too",
                 "Nothing was written. Add --reason TEXT: it is recorded.",
             )
-        return make_decision(folder, plan, DecisionKind.APPROVED, author, reason)
+        return new_decision(folder, plan, DecisionKind.APPROVED, author, reason)
 
     def decide_at_terminal(plan: Plan) -> Decision:
         if approve is not None:
@@ -73,10 +60,10 @@ def find_approver(
         )  # not yet decided, so no change counts as 'not sent'
         show_screen((*plan_screen(report, most=MOST), line()))
         if not _confirm_plan(plan):
-            return make_decision(folder, plan, DecisionKind.REJECTED, author, "")
-        return make_decision(folder, plan, DecisionKind.APPROVED, author, _prompt_reason())
+            return new_decision(folder, plan, DecisionKind.REJECTED, author, "")
+        return new_decision(folder, plan, DecisionKind.APPROVED, author, _prompt_reason())
 
-    interactive = output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
+    interactive = typed.output == TEXT and sys.stdin.isatty() and sys.stdout.isatty()
     if approve is not None and (reason is not None or not interactive):
         return decide_by_options
     return decide_at_terminal if interactive else None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from quota_ops.cli.approval import ApprovalOptions
+from quota_ops.cli.stage_options import StageOptions
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import command
 from quota_ops.runs.chain import RESUMED
@@ -41,7 +41,7 @@ def refuse_written(folder: RunFolder, stage: str) -> None:
         )
 
 
-def choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> Sequence[str]:
+def choose_resumed(name: str, folder: RunFolder, typed: StageOptions) -> Sequence[str]:
     """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
         refuse_written(folder, name)
@@ -52,9 +52,9 @@ def choose_resumed(name: str, folder: RunFolder, approval: ApprovalOptions) -> S
         stages = (name, "report")  # `runs` reads it
     if "apply" not in stages:
         return stages
-    if approval.approve is None:
+    if typed.approve is None:
         raise InvalidInput(f"{name} --run needs --approve DIGEST", _describe_digest(folder))
-    return ("plan", *stages) if approval.allow else stages
+    return ("plan", *stages) if typed.allow else stages
 
 
 def _refuse_unwritten(folder: RunFolder) -> None:
@@ -70,4 +70,4 @@ def _describe_digest(folder: RunFolder) -> str:
     show = command("show", folder.place)
     if not folder.has(PLAN):
         return f"This run has no plan to approve. How it ended: {show}"
-    return f"If you reviewed this plan ({show}), add --approve {folder.plan()[1]}"
+    return f"If you reviewed this plan ({show}), add --approve {folder.read(PLAN).digest}"

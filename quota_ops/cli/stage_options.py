@@ -2,12 +2,18 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
+from msgspec import Struct
 
 from quota_ops.cli import options
 from quota_ops.cli.idle_options import refuse_idle
+
+if TYPE_CHECKING:
+    from quota_ops.cli.session import Session
+    from quota_ops.model.plans.approval import Author
 
 Decorators = tuple[Callable[[Any], Any], ...]
 
@@ -53,6 +59,41 @@ _IDLE_ON_RUN = {
 """Which commands read an option on an earlier run too, and what to do on the others."""
 
 
+class StageOptions(Struct, frozen=True):
+    """The options of a command that runs stages, as they were typed; not every command has all."""
+
+    session: "Session"
+    run_folder: str | None
+    output: str
+    out: str | None = None
+    commit: str | None = None
+    engine: str = "embedded"
+    allow: tuple[str, ...] = ()
+    reason: str | None = None
+    by: str | None = None
+    approve: str | None = None
+    """The digest of a plan."""
+    detailed_exitcode: bool = False
+    actual: Path | None = None
+    as_of: str | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput if a reason is missing or has no effect."""
+        _ = self.allowed
+
+    @property
+    def allowed(self) -> dict[str, str]:
+        """The guards to override, each with the reason."""
+        return options.parse_allowed(self.allow, self.reason, self.approve)
+
+    @property
+    def author(self) -> "Author":
+        """Who approves a plan or overrides guards."""
+        from quota_ops.model.plans.approval import Author, find_login
+
+        return Author(self.by, find_login())
+
+
 def stage_command(
     *groups: Decorators, examples: str, run: Any = options.run, has_body: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
@@ -78,7 +119,7 @@ def stage_command(
 def _run_stages_of(function: Callable[[], None]) -> Callable[..., None]:
     @wraps(function)
     def run(**typed: Any) -> None:
-        from quota_ops.cli.stage_run import StageOptions, run_command
+        from quota_ops.cli.stage_run import run_command
 
         run_command(function.__name__, StageOptions(**typed))
 

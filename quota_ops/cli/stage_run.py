@@ -4,29 +4,25 @@ import gc
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import click
-from msgspec import Struct
 
-from quota_ops.cli import options
-from quota_ops.cli.approval import ApprovalOptions, find_approver
+from quota_ops.cli.approval import find_approver
 from quota_ops.cli.console import TEXT, show_progress, show_screen, warn_idle, warn_unnamed
 from quota_ops.cli.earlier_run import choose_resumed, open_run
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import load_report, next_command, record_run, show_run
-from quota_ops.cli.session import Session
+from quota_ops.cli.stage_options import StageOptions
 from quota_ops.desired.files import cluster_name
 from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.plans.approval import Author, find_login
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import BACK_OR_GONE
 from quota_ops.report.outline.row_status import RowStatus, find_gone, report_rows
 from quota_ops.report.outline.summary import describe_unseen_brokers
 from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_until_error
 from quota_ops.runs.run import Run, connect_once
-from quota_ops.stages.diff import EMBEDDED
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.store.places.object_client import DENIED
 from quota_ops.store.places.run_store import (
@@ -40,6 +36,10 @@ from quota_ops.store.run.attempt import state_sent
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
 
+if TYPE_CHECKING:
+    from quota_ops.stages.plan.alter import TypedChanges
+
+Shown = TypeVar("Shown")
 DIFFERENCES_EXIST = 4
 OVERRIDDEN = 7
 """Git is stored, but an unmanaged quota is in force for some clients in place of it."""
@@ -48,36 +48,14 @@ _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
 """The commands with the option --out."""
 
 
-class StageOptions(Struct, frozen=True):
-    """The options of a command that runs stages, as they were typed; not every command has all."""
-
-    session: Session
-    run_folder: str | None
-    output: str
-    out: str | None = None
-    commit: str | None = None
-    engine: str = EMBEDDED
-    allow: tuple[str, ...] = ()
-    reason: str | None = None
-    by: str | None = None
-    approve: str | None = None
-    detailed_exitcode: bool = False
-    actual: Path | None = None
-    as_of: str | None = None
-
-    def read_approval_options(self) -> ApprovalOptions:
-        """Return these options. Raises InvalidInput if a reason is missing or has no effect."""
-        allowed = options.parse_allowed(self.allow, self.reason, self.approve)
-        return ApprovalOptions(Author(self.by, find_login()), allowed, self.reason, self.approve)
-
-
-class _Begun(NamedTuple):
-    """A run folder, new or of an earlier command, and the stages to run on it."""
+class Begun(NamedTuple):
+    """A run folder, new or of an earlier command, the stages to run on it, and what was typed."""
 
     folder: RunFolder
     store: RunStore
     cluster_folder: Path
     stages: Sequence[str]
+    typed: StageOptions
 
 
 def run_command(name: str, typed: StageOptions) -> None:
@@ -86,33 +64,44 @@ def run_command(name: str, typed: StageOptions) -> None:
         raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
     if typed.actual is not None and typed.run_folder is not None:
         raise InvalidInput("--actual starts a new run", "Leave out --run.")
-    approval = typed.read_approval_options()
-    begun = _begin(name, typed, approval)
-    error = _run(begun, typed, approval)
-    shown = _show_end(name, begun, typed, error)
-    warn_idle(approval.allow, shown.plan.guards if shown.plan else None)
+    finish(name, _begin(name, typed))
+
+
+def finish(name: str, begun: Begun) -> None:
+    """Run the stages of a command, show and record how the run ended, and raise its error."""
+    folder, typed = begun.folder, begun.typed
+    error = run_begun(begun, partial(_record_end, begun, stopped=True))
+    show = partial(show_run, name, folder, typed.output)
+    shown = show_end(begun, error, show, partial(_record_end, begun))
+    warn_idle(typed.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
-        _show_offline(typed.actual, begun.folder, shown, typed.output)
+        _show_offline(typed.actual, folder, shown, typed.output)
     if error is not None:
         has_guards = shown.plan is not None and bool(shown.plan.refused)
         is_on_screen = has_guards and (typed.output, typed.approve) == (TEXT, None)
         if isinstance(error, GuardsRefused) and is_on_screen:
             if name == "reconcile":
-                show_screen(next_command(name, begun.folder, shown))
+                show_screen(next_command(name, folder, shown))
             raise click.exceptions.Exit(error.exit_code)
         raise error
     if name == "report" and typed.run_folder is None:
         _refuse_unseen(shown)
-    _exit_if_differs(shown, is_detailed=typed.detailed_exitcode)
+    if name != "rollback":
+        _exit_if_differs(shown, is_detailed=typed.detailed_exitcode)
 
 
-def _show_end(name: str, begun: _Begun, typed: StageOptions, error: QuotaOpsError | None) -> Report:
+def show_end(
+    begun: Begun,
+    error: QuotaOpsError | None,
+    show: Callable[[], Shown],
+    record: Callable[[], object],
+) -> Shown:
     """Show how a run ended, and record it; if either fails, raise the run's own error, if any."""
     try:
         try:
-            return show_run(name, begun.folder, typed.output)
+            return show()
         finally:
-            _record_end(begun, typed)
+            record()
     except InvalidInput as failed:
         sent = list_sent(begun.folder, begun.stages)
         raise error or state_sent(failed, sent, begun.folder.place) from None
@@ -140,32 +129,32 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
         if not folder.has(PLAN):
             raise InvalidInput(f"{typed.run_folder} has no plan", "Make one: quota-ops plan.")
         return folder
-    approval = typed.read_approval_options()
-    begun = _begin("effects", typed, approval)
-    error = _run(begun, typed, approval)
+    begun = _begin("effects", typed)
+    error = run_begun(begun, partial(_record_end, begun, stopped=True))
     if error is not None and not isinstance(error, GuardsRefused):
         raise error
     return begun.folder
 
 
-def _begin(name: str, typed: StageOptions, approval: ApprovalOptions) -> _Begun:
+def _begin(name: str, typed: StageOptions) -> Begun:
     if typed.run_folder is not None:
         folder = open_run(typed.run_folder, typed.session.run_store)
         store = store_of(folder.place, named_store(typed.session.run_store))
         store.prepare()
-        return _Begun(folder.with_cache(), store, Path(), choose_resumed(name, folder, approval))
+        stages = choose_resumed(name, folder, typed)
+        return Begun(folder.with_cache(), store, Path(), stages, typed)
     store, cluster_folder = typed.session.store, typed.session.folder
     cluster = cluster_name(cluster_folder)
     start = partial(
         RunFolder.start,
         cluster=cluster,
         commit=typed.commit,
-        author=approval.author,
+        author=typed.author,
         as_of=typed.as_of,
     )
     folder = _start_run(name, store, cluster, typed, start)
     stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
-    return _Begun(folder.with_cache(), store, cluster_folder, stages)
+    return Begun(folder.with_cache(), store, cluster_folder, stages, typed)
 
 
 def _start_run(
@@ -190,17 +179,22 @@ def _start_run(
     return start(place, only_read=store)
 
 
-def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> QuotaOpsError | None:
-    """Run the stages, and return their error; if a signal ends them, record how far they got."""
-    folder, stages = begun.folder, begun.stages
-    is_new_plan = typed.run_folder is None or bool(approval.allow)
+def run_begun(
+    begun: Begun, keep_end: Callable[[], object], alter: "TypedChanges | None" = None
+) -> QuotaOpsError | None:
+    """Run the stages, and return their error; if a signal ends them, record how far they got.
+
+    `keep_end` records that; `alter` has what a person typed in place of Git.
+    """
+    folder, typed, stages = begun.folder, begun.typed, begun.stages
+    is_new_plan = typed.run_folder is None or bool(typed.allow)
+    decides = "apply" in stages and alter is None
     if not gc.isenabled():  # in the process `quota-ops`, whose end would look through all modules
         gc.freeze()
+    connection_file = typed.session.connection_file
     with (
-        report_run_if_stopped(folder.place, partial(_record_end, begun, typed, stopped=True)),
-        connect_once(
-            folder.policy, partial(find_connection, file=typed.session.connection_file)
-        ) as connect,
+        report_run_if_stopped(folder.place, keep_end),
+        connect_once(folder.policy, partial(find_connection, file=connection_file)) as connect,
         show_progress(typed.output) as progress,
     ):
         run = Run(
@@ -209,16 +203,17 @@ def _run(begun: _Begun, typed: StageOptions, approval: ApprovalOptions) -> Quota
             store=begun.store,
             connect=connect,
             engine=typed.engine,
-            find_audit=partial(find_audit_connection, file=typed.session.connection_file),
-            allow=approval.allow,
-            author=approval.author,
-            approve=approval.approve,
+            find_audit=partial(find_audit_connection, file=connection_file),
+            allow=typed.allowed,
+            author=typed.author,
+            approve=typed.approve,
             must_know_commit="apply" in stages,
-            request_decision=find_approver(folder, approval, typed.output, is_new_plan=is_new_plan)
-            if "apply" in stages
+            request_decision=find_approver(folder, typed, is_new_plan=is_new_plan)
+            if decides
             else None,
-            records_decision=None not in {approval.approve, approval.reason},
+            records_decision=None not in {typed.approve, typed.reason},
             progress=progress,
+            typed=alter,
             actual=typed.actual,
         )
         return run_until_error(run, stages)
@@ -238,13 +233,13 @@ def _refuse_unseen(report: Report) -> None:
         raise Refused(missed, BACK_OR_GONE)
 
 
-def _record_end(begun: _Begun, typed: StageOptions, *, stopped: bool = False) -> None:
+def _record_end(begun: Begun, *, stopped: bool = False) -> None:
     """Record the end of a run, unless the stage report has already recorded it.
 
     A run on a snapshot or for another time, and a run that only reads and was stopped by a signal,
     found nothing.
     """
-    folder, stages = begun.folder, begun.stages
+    folder, stages, typed = begun.folder, begun.stages, begun.typed
     if "report" in stages and not stopped:
         return
     writes = "apply" in stages or ("verify" in stages and folder.has(APPLIED))

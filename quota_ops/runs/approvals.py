@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from quota_ops.model.errors import Refused
-from quota_ops.model.plans.approval import Author, Decision, DecisionKind
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
@@ -11,18 +11,6 @@ from quota_ops.store.ledger import decisions
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
-
-
-def read_plan(folder: RunFolder) -> Plan:
-    """Return the plan that a run's plan stage wrote."""
-    return folder.plan()[0]
-
-
-def make_decision(
-    folder: RunFolder, plan: Plan, said: DecisionKind, author: Author, reason: str
-) -> Decision:
-    """Return a new decision on a run's plan."""
-    return decisions.new_decision(folder, plan, said, author, reason, shown=plan.guards)
 
 
 def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
@@ -52,7 +40,7 @@ def record_decision(
 
     Raises Refused when the decision is not an approval, has no reason, or is for another plan.
     """
-    plan, short, nothing = read_plan(folder), decision.digest[:SHORT], state_unwritten(folder)
+    plan, short, nothing = folder.plan(), decision.digest[:SHORT], state_unwritten(folder)
     who = decision.by or "an unknown user"
     if decision.digest != plan.digest:
         raise Refused(

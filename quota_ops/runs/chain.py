@@ -40,7 +40,7 @@ def _find_remaining(failed: str, folder: RunFolder) -> set[str]:
     """Return the stages that still run after a stage failed; the report always does."""
     if failed == "plan" and (folder.has(PLAN) or folder.has(ALTER)):
         blocked = {"validate", "report"}  # the broker checks the plan as well
-        has_repairs = folder.has(PLAN) and folder.plan()[0].repairs
+        has_repairs = folder.has(PLAN) and folder.plan().repairs
         return blocked | ({"apply", "verify"} if has_repairs else set())
     if failed == "apply" and folder.has(APPLIED):
         return {"verify", "report"}  # written values are read back

@@ -59,14 +59,14 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
         raise Refused(
             f"run {about.run} has not recorded its end", _explain_wait(state, about.cluster)
         )
-    plan, digest = earlier.plan() if earlier.has(PLAN) else (None, "")
+    plan = earlier.plan() if earlier.has(PLAN) else None
     rows = tuple(_find_changed_rows(state, plan, known)) if plan else ()
     if plan is None or not rows:
         raise Refused(
             f"run {about.run} wrote no changes of a plan, so there is nothing to roll back",
             "The runs and how much each changed are listed by: quota-ops runs",
         )
-    if digest != plan.digest:
+    if (digest := earlier.read(PLAN).digest) != plan.digest:
         raise Refused(f"{earlier.place / PLAN} was changed after it was written")
     if not any(row.verified for row in rows):
         if all(row.unknown for row in rows):

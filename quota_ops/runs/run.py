@@ -17,7 +17,7 @@ from quota_ops.model.plans.approval import Author, Decision, needs_approval
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.runs.approvals import find_approval, read_plan, record_decision
+from quota_ops.runs.approvals import find_approval, record_decision
 from quota_ops.stages.apply.approved_plan import build_approval_error
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
@@ -144,7 +144,7 @@ def _plan(run: Run) -> None:
             run.folder, run.records.approvals, run.allow, run.author, find_use=run.find_use
         )
     except GuardsRefused:
-        if run.request_decision is None or not needs_approval(read_plan(run.folder)):
+        if run.request_decision is None or not needs_approval(run.folder.plan()):
             raise
 
 
@@ -175,7 +175,7 @@ def _apply(run: Run) -> None:
 
 def is_waiting(run: Run) -> bool:
     """Return whether guards block the plan, it has repairs to write, and nobody can decide now."""
-    plan = read_plan(run.folder)
+    plan = run.folder.plan()
     can_decide = run.request_decision is not None
     return bool(plan.repairs) and not (
         can_decide or find_approval(run.folder, run.records.approvals, plan)
@@ -190,7 +190,7 @@ def _refuse_unknown_commit(folder: RunFolder) -> None:
 
 def _find_approved(run: Run) -> str:
     """Return the approved digest; if the plan needs approval, find or request a decision first."""
-    made = read_plan(run.folder)
+    made = run.folder.plan()
     if needs_approval(made) or run.records_decision:
         decision = find_approval(run.folder, run.records.approvals, made)
         decision = decision or (run.request_decision(made) if run.request_decision else None)

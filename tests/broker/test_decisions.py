@@ -11,8 +11,8 @@ import pytest
 from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind
 from quota_ops.model.stored import to_json
-from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
+from quota_ops.store.ledger.decisions import new_decision
 from quota_ops.store.places.written_by import without_version
 from quota_ops.store.run.files import APPROVAL, PLAN
 from quota_ops.store.run.folder import RunFolder
@@ -29,7 +29,7 @@ def approves(lab: Lab, run: str) -> Callable[[Any], Decision]:
 
     def approve(plan: Any) -> Decision:
         folder = RunFolder(lab.store.root / "runs" / "demo" / run)
-        return make_decision(folder, plan, DecisionKind.APPROVED, ANNA, "agreed")
+        return new_decision(folder, plan, DecisionKind.APPROVED, ANNA, "agreed")
 
     return approve
 
@@ -136,7 +136,7 @@ def test_an_approval_expires(lab: Lab, policy: dict[str, Any], days: int, *, cou
     """After a week, or the time in cluster.yaml, the plan needs a new decision."""
     lab.desire({"user=alice": {KEY: 10.0}}, approval="always", **policy)
     planned = lab.run("plan", allow={})
-    plan = planned.plan()[0]
+    plan = planned.plan()
     decision = to_json(Decision, approves(lab, planned.place.name)(plan))
     at = datetime.now(UTC) - timedelta(days=days)
     folder = lab.store.of_cluster(lab.cluster.cluster_id).approvals

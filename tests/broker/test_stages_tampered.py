@@ -215,7 +215,7 @@ def _finished(
         lab.desire(DESIRED_STATE)
         run = lab.planned()
         run_stages(run, RESUMED)
-        yield run.folder, run.records.approvals, run.folder.plan()[0]
+        yield run.folder, run.records.approvals, run.folder.plan()
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)

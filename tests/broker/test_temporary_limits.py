@@ -48,7 +48,7 @@ def test_an_override_that_ends_while_a_run_waits(lab: Lab) -> None:
     (lab.folder / "team.yaml").write_text(SALE, "utf-8")
     waiting = lab.resume(start_at(lab, "2026-10-31T12:00:00Z"))
     run_stages(waiting, CHAINS["plan"])
-    plan = waiting.folder.plan()[0]
+    plan = waiting.folder.plan()
 
     error = error_of(
         lab.resume(waiting.folder, approve=waiting.folder.read_json(PLAN)["digest"]), RESUMED
@@ -90,7 +90,7 @@ def test_a_standing_value_that_changed_is_judged(lab: Lab) -> None:
     error = error_of(after, CHAINS["reconcile"])
 
     assert "cut" in str(error)
-    assert [guard.guard for guard in after.folder.plan()[0].refused] == ["cut"]
+    assert [guard.guard for guard in after.folder.plan().refused] == ["cut"]
     assert lab.stored()["user=alice"] == {KEY: 5000.0}
 
 

@@ -124,7 +124,9 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     folder = lab.run("plan")
     lab.put(STATE)
 
-    ended = lab.call("reconcile", "--run", str(on_disk(folder)), "--approve", folder.plan()[1])
+    ended = lab.call(
+        "reconcile", "--run", str(on_disk(folder)), "--approve", folder.read(PLAN).digest
+    )
 
     assert (ended.returncode, ended.stderr) == (0, "")
     assert masked(ended.stdout, lab).endswith(

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind
 from quota_ops.model.quotas.tables import DIFFERENCES, HOLDS, LEDGER
-from quota_ops.runs.approvals import make_decision
 from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.store.ledger.decisions import new_decision
 from quota_ops.store.run.files import PLAN
 from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY
@@ -27,7 +27,7 @@ def reconcile_approved(lab: Lab) -> str:
     run = lab.start()
 
     def approve(plan: Any) -> Decision:
-        return make_decision(run.folder, plan, DecisionKind.APPROVED, Author("anna", "robot"), "ok")
+        return new_decision(run.folder, plan, DecisionKind.APPROVED, Author("anna", "robot"), "ok")
 
     run_stages(replace(run, request_decision=approve), CHAINS["reconcile"])
     return str(run.folder.read_json(PLAN)["digest"])

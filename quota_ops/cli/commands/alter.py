@@ -98,61 +98,45 @@ def alter(
     them is sent. Entities under `protect` are refused. A run folder keeps the changes and the
     outcome of each entity.
     """
-    from quota_ops.cli.run_end import record_command, record_command_if_stopped
+    from quota_ops.cli.run_end import record_command
+    from quota_ops.cli.stage_options import StageOptions
+    from quota_ops.cli.stage_run import Begun, run_begun, show_end
     from quota_ops.model.plans.approval import find_login
     from quota_ops.runs.alter import Undo, refuse_protected
-    from quota_ops.runs.chain import CHAINS, READ_ONLY, list_sent, run_until_error
+    from quota_ops.runs.chain import CHAINS, READ_ONLY
     from quota_ops.runs.command_record import start_command_run
-    from quota_ops.runs.run import Run, connect_once
     from quota_ops.stages.plan.alter import TypedChanges
-    from quota_ops.stages.report.end_record import find_audit_connection
-    from quota_ops.store.run.attempt import state_sent
     from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 
     undone = None if undo is None else Undo.read(session.find_alter(undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
-    allowed = options.parse_allowed(allow, reason, "alter")
+    typed = StageOptions(session, None, output, allow=allow, reason=reason if allow else None)
     refuse_protected(wanted, session.policy, session.records)
-    connection = session.find_connection()
+    session.find_connection()  # before a run is started
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
-    typed = TypedChanges(
-        wanted,
-        by,
-        find_login(),
-        reason or (f"undoes {undone.run}" if undone else ""),
-        _parse_until(session, until, reason, wanted, desired),
-        undone.select if undone else None,
-    )
+    until_time = _parse_until(session, until, reason, wanted, desired)
+    why = reason or (f"undoes {undone.run}" if undone else "")
+    select = undone.select if undone else None
+    changes = TypedChanges(wanted, by, find_login(), why, until_time, select)
     folder = start_command_run(session.store, session.policy, provenance).with_cache()
     entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
     stages = [stage for stage in CHAINS["alter"] if not validate_only or stage in READ_ONLY]
-    with (
-        record_command_if_stopped(folder, APPLIED, session.connection_file),
-        connect_once(folder.policy, lambda _: connection) as connect,
-    ):
-        run = Run(
-            folder,
-            session.folder,
-            session.store,
-            connect,
-            find_audit=partial(find_audit_connection, file=session.connection_file),
-            allow=allowed,
-            typed=typed,
-        )
-        error = run_until_error(run, stages)
-    try:
+    begun = Begun(folder, session.store, session.folder, stages, typed)
+
+    def record(artifact: str = VALIDATED) -> None:
+        if folder.has(artifact) and not validate_only:
+            record_command(folder, session.connection_file)
+
+    def show() -> None:
         if folder.has(VALIDATED):
-            try:
-                _show_end(session, folder, desired, undone, output)
-                warn_idle(allowed, folder.read(ALTER).guards)
-                written = (*writes, *session.find_writes(entities.__contains__))
-                warn_of_writes(written if folder.has(APPLIED) else ())
-            finally:
-                if not validate_only:
-                    record_command(folder, session.connection_file)
-    except InvalidInput as failed:
-        raise error or state_sent(failed, list_sent(folder, stages), folder.place) from None
+            _show_end(session, folder, desired, undone, output)
+            warn_idle(allow, folder.read(ALTER).guards)
+            written = (*writes, *session.find_writes(entities.__contains__))
+            warn_of_writes(written if folder.has(APPLIED) else ())
+
+    error = run_begun(begun, partial(record, APPLIED), changes)
+    show_end(begun, error, show, record)
     if error is not None:
         raise error
 

@@ -12,7 +12,14 @@ from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, stage_command
+from quota_ops.cli.stage_options import (
+    COMPARING,
+    EXIT_CODE,
+    OFFLINE,
+    OUTSIDE,
+    StageOptions,
+    stage_command,
+)
 
 if TYPE_CHECKING:
     from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffects
@@ -59,7 +66,7 @@ def effects(*, every_limit: bool, **typed: Any) -> None:
     observed rates, what the clients that share the limit use. Writes nothing to the cluster or to
     the run store; --out keeps the run.
     """
-    from quota_ops.cli.stage_run import DIFFERENCES_EXIST, StageOptions, run_to_plan
+    from quota_ops.cli.stage_run import DIFFERENCES_EXIST, run_to_plan
     from quota_ops.sql.inventory import find_inventory
     from quota_ops.store.places.run_store import open_place
 
@@ -125,8 +132,9 @@ def _show(
     from quota_ops.model.plans.plan import SHORT
     from quota_ops.model.stored import to_json
     from quota_ops.report.outline.client_effects import client_effects_screen, rank_by_loss
+    from quota_ops.store.run.files import PLAN
 
-    plan, digest = folder.plan()
+    plan, digest = folder.plan(), folder.read(PLAN).digest
     heading = f"{plan.policy.cluster} ({plan.policy.cluster_id})      plan {digest[:SHORT]}"
     clients = (dict(zip(CLIENT_EFFECTS.names, row, strict=True)) for row in rows)
 

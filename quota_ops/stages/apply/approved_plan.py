@@ -109,7 +109,7 @@ def _load_intact_plan(folder: RunFolder) -> Plan:
             f"{folder.place / DIFFERENCES.file} was changed after the plan was made from it",
             format_new_plan_remedy(folder),
         )
-    plan, written = folder.plan()
+    plan, written = folder.plan(), folder.read(PLAN).digest
     if plan.digest != written:
         raise Refused(
             f"{folder.place / PLAN} was changed after it was written: its rows give the digest "

@@ -44,7 +44,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     parts = _Parts(folder)
     policy = parts.find(files.POLICY)
     described = parts.find(files.DESCRIBED)
-    plan = parts.read(files.PLAN, lambda: folder.plan()[0])
+    plan = parts.read(files.PLAN, folder.plan)
     if plan is None and not (folder.has(files.PLAN) or folder.has(files.VERIFICATION)):
         plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     results = map(parts.stage, (*STAGES[:-1], *_RECORDED))

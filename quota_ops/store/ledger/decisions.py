@@ -25,13 +25,13 @@ def new_decision(
     author: Author,
     reason: str,
     *,
-    shown: tuple[GuardFinding, ...],
+    shown: tuple[GuardFinding, ...] | None = None,
 ) -> Decision:
-    """Return a decision of this moment about a run's plan, with the guards that were shown."""
+    """Return a decision of this moment about a run's plan; by default all guards were shown."""
     return Decision(
         said=said,
         digest=plan.digest,
-        shown=shown,
+        shown=plan.guards if shown is None else shown,
         by=author.by,
         login=author.login,
         at=iso_utc(),

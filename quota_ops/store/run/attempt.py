@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from msgspec import Struct
 
@@ -105,17 +105,6 @@ def state_sent(error: InvalidInput, outcomes: Iterable[Outcome], run: Place) -> 
         f"{error.message}. Sent before that: {words}",
         f"{remedy}The next run finds out what arrived. This run is {run.parent.name}/{run.name}.",
     )
-
-
-@contextmanager
-def report_sent(outcomes: Iterable[Outcome], run: Place) -> Iterator[None]:
-    """Add to an error of the store what a run has already sent; the list may grow in the block."""
-    try:
-        yield
-    except InvalidInput as error:
-        if (sent := state_sent(error, outcomes, run)) is error:
-            raise
-        raise sent from error
 
 
 def merge_earlier(batch: Iterable[Outcome], earlier: Iterable[Outcome]) -> Iterator[Outcome]:

@@ -324,19 +324,19 @@ class RunFolder:
             )
         return found
 
-    def plan(self) -> tuple[Plan, str]:
-        """Return the plan of an earlier stage, and the digest in its file."""
+    def plan(self) -> Plan:
+        """Return the plan of an earlier stage; its file also has the digest that it had then."""
         return self.read_cached("plan", self._read_plan)
 
-    def _read_plan(self) -> tuple[Plan, str]:
+    def _read_plan(self) -> Plan:
         stored, rows = self.read(files.PLAN), self.differences()
         ranked, overridden = tuple(sorted(rows, key=rank_by_risk)), self.count_overridden(rows)
-        return Plan(**stored.head, differences=ranked, overridden=overridden), stored.digest
+        return Plan(**stored.head, differences=ranked, overridden=overridden)
 
     def leave_plan(self, plan: Plan) -> None:
         """Write plan.json; the rows of the plan are DIFFERENCES."""
         self.write(files.PLAN, StoredPlan(**plan.head, digest=plan.digest, rows=self.digest_rows()))
-        self.read_cached("plan", lambda: (plan, plan.digest))
+        self.read_cached("plan", lambda: plan)
 
     def digest_rows(self) -> str:
         """Return the SHA-256 of the bytes of DIFFERENCES. Raises InvalidInput if it is missing."""
