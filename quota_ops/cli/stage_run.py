@@ -84,8 +84,8 @@ def finish(name: str, begun: Begun) -> None:
                 show_screen(next_command(name, folder, shown))
             raise click.exceptions.Exit(error.exit_code)
         raise error
-    if name == "report" and typed.run_folder is None:
-        _refuse_unseen(shown)
+    if name == "report" and typed.run_folder is None and (missed := describe_unseen_brokers(shown)):
+        raise Refused(missed, BACK_OR_GONE)
     if name != "rollback":
         _exit_if_differs(shown, is_detailed=typed.detailed_exitcode)
 
@@ -225,12 +225,6 @@ def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -
         warn_unnamed(actual, folder.read(DESCRIBED).cluster_id, folder.policy())
     if shown.plan is not None and output == TEXT:
         click.echo(f"offline, against {actual}: not validated by a broker")
-
-
-def _refuse_unseen(report: Report) -> None:
-    """Raise Refused if a broker of the cluster could not be queried."""
-    if missed := describe_unseen_brokers(report):
-        raise Refused(missed, BACK_OR_GONE)
 
 
 def _record_end(begun: Begun, *, stopped: bool = False) -> None:

@@ -265,16 +265,13 @@ def _split_entries(text: str) -> list[tuple[int, str]]:
     """Return the lines that are not blank, by number; a name may contain line ends."""
     entries: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
-        is_open = bool(entries) and _is_open(entries[-1][1])
+        last = entries[-1][1] if entries else ""
+        is_open = last.startswith(_BEGINNINGS[0]) and _DESCRIBED.fullmatch(last) is None
         if is_open and not line.startswith(_BEGINNINGS):
             entries[-1] = (entries[-1][0], f"{entries[-1][1]}\n{line}")
         elif line.strip():
             entries.append((number, line.removesuffix("\r")))
     return entries
-
-
-def _is_open(entry: str) -> bool:
-    return entry.startswith(_BEGINNINGS[0]) and _DESCRIBED.fullmatch(entry) is None
 
 
 def _read_described_entity(who: str) -> dict[str, str | None] | None:

@@ -94,7 +94,8 @@ def _find_form(kind: Any) -> _Form:
     elif origin is tuple and parts[-1] is not Ellipsis:
         forms = [_find_form(part) for part in parts]
         dump, load = _steps(forms)
-        form = _Form(_tuple_of(forms), dump, lambda values: tuple(load(values)))
+        stored = tuple.__class_getitem__(tuple(form.stored for form in forms))
+        form = _Form(stored, dump, lambda values: tuple(load(values)))
     elif origin in {tuple, frozenset}:
         form = _form_of_items(origin, _find_form(parts[0]))
     elif origin is Mapping:
@@ -106,10 +107,6 @@ def _find_form(kind: Any) -> _Form:
     elif hasattr(kind, "__match_args__"):
         form = _form_of_class(kind, "")
     return form
-
-
-def _tuple_of(forms: Sequence[_Form]) -> Any:
-    return tuple.__class_getitem__(tuple(form.stored for form in forms))
 
 
 def _steps(forms: Sequence[_Form]) -> tuple[Step, Step]:

@@ -79,7 +79,8 @@ def _add_earlier_runs(
         for name, cluster in clusters.items()
         if None in (states[name].applied, states[name].succeeded)
     }
-    for day in reversed(list_days(store, _first_day()) if missing else ()):
+    first = f"{datetime.now(UTC) - _LOOK_BACK:%Y-%m-%d}"
+    for day in reversed(list_days(store, first) if missing else ()):
         if not missing:
             return
         names = {name for cluster in missing.values() for name in cluster.names}
@@ -112,7 +113,3 @@ def _list_ends(day: Day) -> list[HistoryRow]:
     ]
     rows.sort(key=lambda row: (row.ended, row.sequence or 0, row.revision))
     return [*{(row.cluster, row.run, row.ended): row for row in rows}.values()][::-1]
-
-
-def _first_day() -> str:
-    return f"{datetime.now(UTC) - _LOOK_BACK:%Y-%m-%d}"

@@ -62,13 +62,10 @@ def _claim_settlement(run: RunFolder, by: Place, others: Sequence[Place], stored
         if any(other.name == name and _is_at_work(other) for other in others):
             return False
         number += 1
-    rows = (row for outcome in _list_unknown(run) for row in outcome.rows)
+    unknown = (row for row in RunState(run).outcomes if row.status is Status.UNKNOWN)
+    rows = (row for outcome in unknown for row in outcome.rows)
     found = Settlement(by.name, {row: stored.get(row) for row in rows})
     return (run.place / SETTLING.of(number)).create(json_text(to_json(Settlement, found)).encode())
-
-
-def _list_unknown(run: RunFolder) -> Iterator[Outcome]:
-    return (row for row in RunState(run).outcomes if row.status is Status.UNKNOWN)
 
 
 def _is_at_work(run: Place) -> bool:
@@ -105,7 +102,8 @@ def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
 
 def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:
     """Write applied.json with the outcomes that the cluster's values settle."""
-    settled = _settle_outcomes(outcomes, _read_targets(run), stored, by)
+    targets = {row.id: row.after for rows in run.batches().values() for row in rows}
+    settled = _settle_outcomes(outcomes, targets, stored, by)
     run.leave_outcomes(APPLIED, tuple(settled))
 
 
@@ -121,7 +119,3 @@ def _settle_outcomes(
             yield outcome._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
         else:
             yield outcome._replace(message=f"not on the cluster when run {by} looked")
-
-
-def _read_targets(run: RunFolder) -> Targets:
-    return {row.id: row.after for rows in run.batches().values() for row in rows}

@@ -1,6 +1,6 @@
 """Read the use of past days from Prometheus into digests, for the days that have none."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from math import floor
@@ -94,10 +94,9 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     digest_samples = partial(
         digest_part, scrapes=scrapes, delayed=delayed, day=day, step=source.step
     )
-    digest = pa.concat_tables(
-        _digest_key(map(digest_samples, _read_rates(source, brokers, key, Time(start, end))))
-        for key in MEASURED_KEYS
-    )
+    parts = (read_parts(source, brokers, key, start, end) for key in MEASURED_KEYS)
+    rates = ((part.rates for part in of_key if part.rates.num_rows) for of_key in parts)
+    digest = pa.concat_tables(_digest_key(map(digest_samples, of_key)) for of_key in rates)
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     found = summarize_day(day, digest)
@@ -126,13 +125,6 @@ def _refuse_less(store: RunStore, cluster_id: str, found: DigestedDay) -> None:
                 f"{day} stays as it is: Prometheus has {now} % of it, and {before} % are stored",
                 f"To store less all the same, remove {place} first.",
             )
-
-
-def _read_rates(
-    source: UsageSource, brokers: Sequence[str], key: str, time: Time
-) -> Iterator[pa.Table]:
-    parts = read_parts(source, brokers, key, *time)
-    return (part.rates for part in parts if part.rates.num_rows)
 
 
 def _digest_key(parts: Iterable[pa.Table]) -> pa.Table:

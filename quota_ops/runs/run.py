@@ -159,7 +159,9 @@ def _apply(run: Run) -> None:
     from quota_ops.stages.apply import apply_plan, write_repairs  # noqa: PLC0415 - as above
     from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - as above
 
-    _refuse_unknown_commit(run.folder)
+    if failure := run.folder.about().provenance.failure:  # so it may be an old commit
+        remedy = "Nothing was written. Fix Git, or pass --commit, and plan again."
+        raise GitFailed(failure, remedy)
     with at_work(run.folder.place):
         waits = run.typed is None and is_waiting(run)
         approved = None if run.typed or waits else _find_approved(run)
@@ -180,12 +182,6 @@ def is_waiting(run: Run) -> bool:
     return bool(plan.repairs) and not (
         can_decide or find_approval(run.folder, run.records.approvals, plan)
     )
-
-
-def _refuse_unknown_commit(folder: RunFolder) -> None:
-    """Raise GitFailed when the plan's commit could not be read from Git: it may be an old one."""
-    if failure := folder.about().provenance.failure:
-        raise GitFailed(failure, "Nothing was written. Fix Git, or pass --commit, and plan again.")
 
 
 def _find_approved(run: Run) -> str:

@@ -65,7 +65,7 @@ def find_inventory(place: Place) -> Inventory:
     suffixes = {_suffix(file) for file in files}
     if len(suffixes) > 1:
         raise InvalidInput(
-            f"the inventory {place} has files of several formats: {_words(suffixes)}"
+            f"the inventory {place} has files of several formats: {', '.join(sorted(suffixes))}"
         )
     first, *others = (_read_columns(file) for file in files)
     for file, columns in zip(files[1:], others, strict=True):
@@ -188,10 +188,6 @@ def _suffix(file: Place) -> str:
     if suffix not in INVENTORY_FILES:
         raise InvalidInput(f"{file} must end in one of {', '.join(INVENTORY_FILES)}")
     return suffix
-
-
-def _words(names: "set[str]") -> str:
-    return ", ".join(sorted(names))
 
 
 def show_cell(text: str) -> str:

@@ -48,7 +48,8 @@ def divide_rates(
             is_left = not row.needs_brokers or (skip and row.topics is not None)
             divided.append(row if is_left else _divide(row, placement, known.get(row.id)))
         except UnknownBrokersError as error:
-            message = f"{_words(row.key, row.whole or row.whole_after)}: {error}."
+            whole = format_limit(row.key, row.whole or row.whole_after)
+            message = f"{row.key} of {whole} per cluster: {error}."
             problem = Problem(f"{prefix}{row.file}", row.line, 1, message, error.remedy)
             problems[str(problem)] = problem
     if problems:
@@ -102,7 +103,3 @@ def _reach(key: str, share: float, sharing: int, brokers: int) -> str:
     if sharing == brokers:
         return text
     return f"{text}, {format_limit(key, share * brokers)} if it uses other topics too"
-
-
-def _words(key: str, whole: float | None) -> str:
-    return f"{key} of {format_limit(key, whole)} per cluster"

@@ -167,7 +167,7 @@ def _watch(lab: Lab, load: Load, limit: float, most: int) -> list[Second]:
             seconds.append(load.measure())
             rate = _average(seconds)
             update(f"{_format_rate(rate)}  {_draw(rate)}")
-            if len(seconds) >= WINDOW and _is_at(rate, limit):
+            if len(seconds) >= WINDOW and abs(rate / limit - 1) < _NEAR:
                 break
     return seconds
 
@@ -175,10 +175,6 @@ def _watch(lab: Lab, load: Load, limit: float, most: int) -> list[Second]:
 def _average(seconds: Sequence[Second]) -> float:
     """Return the average rate of the last seconds."""
     return mean(second.rate for second in seconds[-WINDOW:])
-
-
-def _is_at(rate: float, limit: float) -> bool:
-    return abs(rate / limit - 1) < _NEAR
 
 
 _NEAR = 0.2

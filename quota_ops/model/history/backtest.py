@@ -65,7 +65,8 @@ def list_plans(ends: Iterable[HistoryRow]) -> tuple[PastPlan, ...]:
     for row in ends:
         found.setdefault((row.ended, row.cluster, row.run), []).append(row)
     plans: dict[str, list[PastPlan]] = {}
-    for rows in sorted(found.values(), key=_order):
+    # Runs that ended in one second are ordered by number.
+    for rows in sorted(found.values(), key=lambda rows: (rows[0].ended, rows[0].sequence or 0)):
         for plan in _read_plan(rows):
             of_cluster = plans.setdefault(plan.cluster, [])
             if of_cluster and of_cluster[-1].writes == plan.writes:
@@ -79,16 +80,10 @@ def list_plans(ends: Iterable[HistoryRow]) -> tuple[PastPlan, ...]:
     )
 
 
-def _order(rows: Sequence[HistoryRow]) -> tuple[str, int]:
-    """Return the place of a run among all: runs that ended in one second are ordered by number."""
-    return rows[0].ended, rows[0].sequence or 0
-
-
 def _read_plan(rows: Sequence[HistoryRow]) -> Iterator[PastPlan]:
     run = next((row for row in rows if row.entity is None), None)
-    writes = tuple(
-        sorted(map(_to_difference, filter(_is_written, rows)), key=lambda difference: difference.id)
-    )
+    written = (row for row in rows if row.entity is not None and row.action in set(WRITES))
+    writes = tuple(sorted(map(_to_difference, written), key=lambda difference: difference.id))
     if run is not None and run.declared is not None and writes:
         owners = {row.owner: row.owned or 0 for row in rows if row.entity is not None}
         earlier = EarlierRuns(run.owned or 0, owners, policy=None, commits=())
@@ -109,10 +104,6 @@ def _read_clients(run: HistoryRow) -> InventoryEffects | None:
         return None
     nothing = OwnerEffects(None, *[0] * (len(OwnerEffects._fields) - 1))
     return InventoryEffects("", (nothing._replace(clients=run.clients, losing=run.losing),))
-
-
-def _is_written(row: HistoryRow) -> bool:
-    return row.entity is not None and row.action in set(WRITES)
 
 
 def _to_difference(row: HistoryRow) -> Difference:

@@ -179,8 +179,9 @@ def parse_limit(key: QuotaKey, text: str) -> float:
         return number
     match = _LIMIT.fullmatch(text.strip())
     if match is None or len(match["number"]) > _LONGEST:
+        unit = " with an optional unit (for example MiB)" if key.unit == BYTES else ""
         raise ValueError(
-            f"must be plain decimal digits{_unit_hint(key)}, without sign, exponent or "
+            f"must be plain decimal digits{unit}, without sign, exponent or "
             f"leading zero, or {UNLIMITED}{_meant(key, text)}"
         )
     factor = _factor(key, match["unit"], match["number"])
@@ -255,10 +256,6 @@ def _is_limit(key: QuotaKey, text: str) -> bool:
         return parse_limit(key, text) > 0
     except ValueError:
         return False
-
-
-def _unit_hint(key: QuotaKey) -> str:
-    return " with an optional unit (for example MiB)" if key.unit == BYTES else ""
 
 
 # Each output of a run has every limit again: 50,000 texts for 10,000 changes.

@@ -144,10 +144,12 @@ def _make_line(
     shares = [(day.date, compute_share(day.in_sync or 0, day.declared or 0)) for day in days]
     if report and now:
         looked = report.looked or report.finished
-        shares = [*_before(report, shares), (report.finished[:10], compute_share(*now))]
+        today = report.finished[:10]
+        shares = [*(day for day in shares if day[0] < today), (today, compute_share(*now))]
     refused = sum(day.refused for day in days)
     counts = [_count_cell(cluster, status) for status in _COUNTED]
     status = cluster.summary.status
+    tone = f"status status-{status.lower().replace(' ', '-')}"
     reason = cluster.summary.reason
     others = [
         f"{number:,} {other}"
@@ -162,7 +164,7 @@ def _make_line(
         short_commit(report.commit) if report else "",
         PageLinks.of(report).find_commit(report.commit) if report else "",
         (
-            Cell(status, _rank(cluster), f"status status-{status.lower().replace(' ', '-')}"),
+            Cell(status, WORST_FIRST.index(status), tone),
             Cell(f"{now[0]:,} of {now[1]:,}", compute_share(*now) or 0) if now else Cell("", -1),
             *counts,
             Cell(f"{refused:,}" if refused else "", refused, "unsettled" if refused else ""),
@@ -178,21 +180,11 @@ _OTHERS = (RowStatus.RETURNED, RowStatus.HELD, RowStatus.NOT_JUDGED, RowStatus.U
 """The statuses without a column."""
 
 
-def _rank(cluster: FleetCluster) -> float:
-    return WORST_FIRST.index(cluster.summary.status)
-
-
 def _count_cell(cluster: FleetCluster, status: RowStatus) -> Cell:
     if not cluster.count:
         return Cell("", -1)
     number = cluster.count[status]
     return Cell(f"{number:,}" if number else "", number, status.name.lower() if number else "")
-
-
-def _before(
-    report: Report, days: Iterable[tuple[str, float | None]]
-) -> list[tuple[str, float | None]]:
-    return [day for day in days if day[0] < report.finished[:10]]
 
 
 def _draw_totals(

@@ -1,13 +1,13 @@
 """The checks before anything is written: the plan is intact, approved and validated."""
 
-from collections.abc import Iterable
+from itertools import chain
 
 from msgspec.structs import replace
 
 from quota_ops.model.errors import Refused
 from quota_ops.model.plans import approval
 from quota_ops.model.plans.plan import NAMED, SHORT, Plan, matches_digest
-from quota_ops.model.quotas.rows import Batches, BatchRow
+from quota_ops.model.quotas.rows import Batches
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Status, group_keys
 from quota_ops.model.text import command, counted
@@ -140,14 +140,10 @@ def _refuse_unless_validated(folder: RunFolder, batches: Batches) -> None:
     accepted = {
         (outcome.entity, outcome.keys) for outcome in outcomes if outcome.status is Status.ACCEPTED
     }
-    planned = set(group_keys(_rows(batches)).items())
+    planned = set(group_keys(chain.from_iterable(batches.values())).items())
     if missing := len(planned - accepted):
         raise Refused(
             f"the broker has not accepted {missing:,} of {counted(len(planned), 'entity')} "
             "(validate-only)",
             f"Nothing was written. Validate it first: {command('validate', run=folder.place)}",
         )
-
-
-def _rows(batches: Batches) -> Iterable[BatchRow]:
-    return (row for rows in batches.values() for row in rows)

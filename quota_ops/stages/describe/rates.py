@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.registration import KnownBrokers, Registered
+from quota_ops.model.clusters.registration import KnownBrokers
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import InvalidFile, Problem
 from quota_ops.model.plans.ledger_edits import VERIFIED
@@ -101,12 +101,9 @@ def read_placement(
             broker.id for broker in metadata.missed
         }
     else:
-        brokers = {broker.id for broker in registered if not _is_retired(broker, policy)}
+        retired = {broker.id for broker in registered if broker.fenced} & {*policy.retired}
+        brokers = {broker.id for broker in registered} - retired
     return Placement(tuple(sorted(brokers)), cluster.read_leads(topics, brokers))
-
-
-def _is_retired(broker: Registered, policy: Policy) -> bool:
-    return broker.fenced and broker.id in policy.retired
 
 
 def read_divisors(ledger: pa.Table) -> Mapping[Key, int]:

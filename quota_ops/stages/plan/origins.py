@@ -108,7 +108,7 @@ class _Search(Struct):
         """Use the record of a run, or what it wrote and then what it described before."""
         if name := next(filter(run.has, _OWNERSHIP), None):
             self._use_record(run, cluster_id, run.read(name), _OWNERSHIP[name])
-        elif _is_of(run, cluster_id):
+        elif run.has(POLICY) and run.policy().cluster_id == cluster_id:
             self._use_writes(run)
             if run.has(ACTUAL.file) and not _is_of_snapshot(run):
                 self._use_observation(run)
@@ -180,11 +180,6 @@ class _Search(Struct):
     def _decide(self, key: Key, origin: Origin) -> None:
         self.found[key] = origin
         del self.left[key]
-
-
-def _is_of(run: RunFolder, cluster_id: str) -> bool:
-    """Return whether a run is of this cluster id."""
-    return run.has(POLICY) and run.policy().cluster_id == cluster_id
 
 
 def _is_of_snapshot(run: RunFolder) -> bool:

@@ -22,7 +22,7 @@ def take_number(folder: Place, content: bytes, above: int = 0) -> int:
     No two runs take the same number. Raises InvalidInput if the folder cannot be written.
     """
     return create_next(
-        lambda number: _place(folder, number),
+        lambda number: folder / file_name(number // _EACH, _GROUPS) / file_name(number, _KIND),
         lambda _number: content,
         first=max(last_number(folder), above) + 1,
     )
@@ -57,7 +57,3 @@ def _read_run(place: Place) -> str | None:
     with suppress(OSError, RecursionError, ValueError, KeyError, TypeError):
         return str(json.loads(place.read())["run"])
     return None
-
-
-def _place(folder: Place, number: int) -> Place:
-    return folder / file_name(number // _EACH, _GROUPS) / file_name(number, _KIND)
