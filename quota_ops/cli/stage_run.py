@@ -19,7 +19,7 @@ from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import BACK_OR_GONE
-from quota_ops.report.outline.row_status import RowStatus, find_gone, report_rows
+from quota_ops.report.outline.row_status import RowStatus, report_rows
 from quota_ops.report.outline.summary import describe_unseen_brokers
 from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_until_error
 from quota_ops.runs.run import Run, connect_once
@@ -113,7 +113,7 @@ def _exit_if_differs(report: Report, *, is_detailed: bool) -> None:
         raise click.exceptions.Exit(CannotJudge.exit_code)
     if is_detailed and report.plan is not None and report.plan.differs:
         raise click.exceptions.Exit(DIFFERENCES_EXIST)
-    if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)) or find_gone(report):
+    if any(row.status is RowStatus.OVERRIDING for row in report_rows(report)):
         raise click.exceptions.Exit(OVERRIDDEN)
 
 

@@ -1,7 +1,6 @@
 """The sources of limits: their line in Git, the ledger, and who set them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -15,9 +14,8 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.report import Origin
-from quota_ops.sql.history import read_history
+from quota_ops.stages.describe.lost_limits import find_lost_limits
 from quota_ops.stages.plan.origins import search_origins
-from quota_ops.stages.report.past import find_gone_spellings
 from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore
@@ -28,10 +26,14 @@ def describe_sources(
     folder: Path,
     policy: Policy,
     store: RunStore,
+    applied: Mapping[Key, float],
+    *,
     stored: Mapping[Key, float],
     placement: Callable[[Sequence[str]], Placement],
 ) -> dict[Key, str]:
-    """Return a sentence on the source of each stored value: Git, the ledger, and who set it.
+    """Return a sentence on the source of each limit: Git, the ledger, and who set it.
+
+    `applied` are the limits of `stored`, all that the cluster stores, that someone asks about.
 
     A part that cannot be read is described as such, because the limits are known nevertheless.
     `placement` returns the brokers of the cluster and which of some topics each leads.
@@ -41,39 +43,23 @@ def describe_sources(
         if any(row.needs_brokers for row in rows):
             rows = divide_rates(rows, placement(list_topics(row.topics for row in rows)))
         declared = {row.id: row for row in rows}
-        in_git = {key: _describe_declared(declared.get(key), stored[key]) for key in stored}
+        in_git = {key: _describe_declared(declared.get(key), applied[key]) for key in applied}
     except InvalidInput:
-        rows, in_git = (), dict.fromkeys(stored, "the files in Git are invalid")
-    if any(key.entity.startswith("ip=") for key in stored):
-        with suppress(InvalidInput):  # the limits are known without the history
-            in_git |= _describe_gone(store, policy, stored, rows, in_git)
+        in_git = dict.fromkeys(applied, "the files in Git are invalid")
+    if any(key.entity.startswith("ip=") for key in applied):
+        cluster = NamedCluster((policy.cluster,), policy.cluster_id)
+        lost = {row.id: row.words for row in find_lost_limits(store, cluster, stored)}
+        in_git |= {key: f"{in_git[key]}; {lost[key]}" for key in applied.keys() & lost.keys()}
     try:
         known = ledger.read(store.of_cluster(policy.cluster_id)).rows
         written = {row.id: row for row in known if row.state == VERIFIED}
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}
-    others = {key: value for key, value in stored.items() if not _is_of(written.get(key), value)}
+    others = {key: value for key, value in applied.items() if not _is_of(written.get(key), value)}
     origins = search_origins(store, policy, others)
     return {
-        key: f"{words}; {_describe_written(written.get(key), stored[key], origins.get(key))}"
+        key: f"{words}; {_describe_written(written.get(key), applied[key], origins.get(key))}"
         for key, words in in_git.items()
-    }
-
-
-def _describe_gone(
-    store: RunStore,
-    policy: Policy,
-    stored: Mapping[Key, float],
-    rows: Iterable[DesiredRow],
-    in_git: Mapping[Key, str],
-) -> dict[Key, str]:
-    """Return the sources of the addresses whose limit no broker applies."""
-    quotas = read_history(store, NamedCluster((policy.cluster,), policy.cluster_id)).quotas
-    return {
-        row.declared_id: f"{in_git[row.declared_id]}; not in force, since {row.entity}, the same "
-        "address in another spelling, was cleared"
-        for row in find_gone_spellings(quotas, stored, lambda: rows)
-        if row.declared_id in in_git
     }
 
 

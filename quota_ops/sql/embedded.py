@@ -75,7 +75,7 @@ def fold_history(
     """Return views of the history, such as `quotas`, by name, from rows of HISTORY.
 
     With entities, from the rows of all runs and of these entities, and with `and_drifted` those of
-    each address and of each entity that ever drifted. With the parameters of history_changes.sql as
+    each entity that ever drifted. With the parameters of history_changes.sql as
     `newest`, also `changes`: the rows that the newest changes need.
     """
     with open_database() as db:
@@ -83,8 +83,8 @@ def fold_history(
         db.execute(
             "CREATE TABLE history AS FROM every_history "
             "WHERE $every OR entity IS NULL OR entity IN (SELECT UNNEST($entities::TEXT[])) OR "
-            "$and_drifted AND (STARTS_WITH(entity, 'ip=') OR entity IN ("
-            "SELECT entity FROM every_history WHERE LIST_CONTAINS($kinds, kind)))",
+            "$and_drifted AND entity IN ("
+            "SELECT entity FROM every_history WHERE LIST_CONTAINS($kinds, kind))",
             {
                 "every": entities is None,
                 "entities": [*(entities or ())],

@@ -54,8 +54,7 @@ def read_history(
 ) -> History:
     """Return the history of a cluster.
 
-    `quotas` are those of the entities, by their texts, of all addresses, and of all entities that
-    ever drifted.
+    `quotas` are those of the entities, by their texts, and of all entities that ever drifted.
     `read` reads a day; a caller that also needs events passes a cached one to both. `changes` are
     empty without `newest`, and `owners` without `and_owners`. Raises InvalidInput if the history
     cannot be listed.

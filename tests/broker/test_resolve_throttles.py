@@ -3,6 +3,7 @@
 import socket
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.precedence.resolution import Limits
 from tests.broker.states import emptied_cluster
 from tests.broker.throttled_clients import WINDOWS, connection_rate, is_throttled, mutation_rate
+from tests.lab import open_lab
 from tests.writing import State, write
 
 REQUESTS, MUTATIONS = "request_percentage", "controller_mutation_rate"
@@ -126,10 +128,11 @@ def test_addresses(quick: RunningBroker, cluster: Cluster) -> None:
 
 
 @pytest.mark.usefixtures("_many_addresses")
-def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster) -> None:
-    """The spelling changed last applies; clearing one leaves the default, until one is set anew.
+def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster, tmp_path: Path) -> None:
+    """The spelling changed last applies; clearing one leaves the default, until one is set again.
 
-    That is why a resolution warns of spellings and names, and how to remove them.
+    That is why a resolution warns of spellings and names, and how to remove them. A run sets one
+    again that brokers have lost.
     """
     stored = {"127.0.0.2": 5, "127.0.0.3": 5, "127.0.0.4": 5, "localhost": 5, "<default>": 20}
     state = {f"ip={name}": {CONNECTIONS: float(rate)} for name, rate in stored.items()}
@@ -138,10 +141,15 @@ def test_spellings_of_one_address(quick: RunningBroker, cluster: Cluster) -> Non
     write(cluster, {"ip=127.3": {CONNECTIONS: None}, "ip=127.0.0.4": {CONNECTIONS: None}})
     write(cluster, {"ip=127.4": {CONNECTIONS: None}})
     write(cluster, {"ip=127.0.0.4": {CONNECTIONS: 5.0}})
+    with open_lab(quick, tmp_path) as lab:
+        lab.desire({"ip=127.0.0.5": {CONNECTIONS: 5.0}})
+        for command, spelling in (("reconcile", 10.0), ("report", None), ("reconcile", None)):
+            lab.run(command)
+            write(cluster, {"ip=127.5": {CONNECTIONS: spelling}})
 
-    measured = rates(quick, ["127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.1"])
+        measured = rates(quick, [f"127.0.0.{last}" for last in (2, 3, 4, 5, 1)])
 
-    assert measured == pytest.approx([10, 20, 5, 5], rel=AT_ONCE)
+    assert measured == pytest.approx([10, 20, 5, 5, 5], rel=AT_ONCE)
 
 
 def rates(quick: RunningBroker, addresses: list[str]) -> list[float]:

@@ -136,6 +136,7 @@ def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ..
     from quota_ops.runs.run import Run, connect_once
     from quota_ops.store.places.parquet import to_rows
     from quota_ops.store.places.run_store import named_store, store_of
+    from quota_ops.store.run.files import DESCRIBED
 
     folder = open_unwritten_run(named, session.run_store, "describe")
     store = store_of(folder.place, named_store(session.run_store))
@@ -144,5 +145,6 @@ def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ..
     ) as connect:
         run_stages(Run(folder, Path(), store, connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
-    stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in rows)
+    lost = ((row.entity, row.key, row.value) for row in folder.read(DESCRIBED).lost)
+    stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in (*rows, *lost))
     return stored, str(folder.place), folder.policy().cluster_id

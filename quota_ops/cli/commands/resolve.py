@@ -87,6 +87,7 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
         limits = Limits(stored)
         resolutions = [_resolve(limits, key, names) for key in keys]
         if not isinstance(source, Snapshot) and typed["output"] == "text":
+            from quota_ops.model.quotas.rows import Key
             from quota_ops.runs.limit_sources import describe_sources
             from quota_ops.stages.describe import absent_brokers
             from quota_ops.stages.describe.rates import read_placement
@@ -96,7 +97,12 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
             brokers += len(absent.missed)
             placement = partial(read_placement, source, session.policy, known)
             sources = describe_sources(
-                session.folder, session.policy, session.store, _find_applied(resolutions), placement
+                session.folder,
+                session.policy,
+                session.store,
+                _find_applied(resolutions),
+                stored={Key(row.entity.text, row.key): row.value for row in stored},
+                placement=placement,
             )
     place = (session.cluster or str(actual)) if typed["explain"] else None
     show_result(

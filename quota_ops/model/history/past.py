@@ -7,7 +7,7 @@ from msgspec import Struct
 from quota_ops.model.history.history import DayHistory, QuotaHistory
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key, OverrideRow
+from quota_ops.model.quotas.rows import Key
 
 
 class Past(Struct, frozen=True):
@@ -23,8 +23,6 @@ class Past(Struct, frozen=True):
     """When the run before read the cluster to compare it; None if it did not, or is not known."""
     changes: tuple[tuple[str, ...], ...] = ()
     """The cells of each change of the last days before the run, the newest first."""
-    gone: tuple[OverrideRow, ...] = ()
-    """Declared addresses whose limit no broker applies, because another spelling was cleared."""
 
     @property
     def is_known(self) -> bool:

@@ -188,6 +188,27 @@ class OverrideRow(NamedTuple):
         return Key(self.declared_entity, self.key)
 
 
+class LostLimit(NamedTuple):
+    """A limit of an address that brokers store, and do not apply since another spelling left."""
+
+    entity: str
+    key: str
+    value: float
+    spelling: str
+    """The entity with the other spelling of the address, which was cleared."""
+
+    @property
+    def id(self) -> Key:
+        """Return entity and key."""
+        return Key(self.entity, self.key)
+
+    @property
+    def words(self) -> str:
+        """Return why it is not in force."""
+        how = "the same address in another spelling, was cleared"
+        return f"stored, but not in force since {self.spelling}, {how}"
+
+
 class BatchRow(NamedTuple):
     """A row of a request: one change of one key; `after` None clears it."""
 

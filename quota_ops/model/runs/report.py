@@ -17,7 +17,7 @@ from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.owners import OwnerChange
-from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, OverrideRow
+from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, LostLimit, OverrideRow
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.runs.stages import Life, StageResult
@@ -97,6 +97,8 @@ class Report(Struct, frozen=True, eq=False):
     """Whether the run writes to the cluster; a drift report does not."""
     addresses: int = 0
     """How many quotas of a single IP address were read back."""
+    lost: tuple[LostLimit, ...] = ()
+    """The limits as in Git that the cluster stored before this run, and no broker applied."""
     undeclared: int = 0
     """How many quotas were still stored then that are not in Git, and that runs would clear."""
     dag_id: str | None = None

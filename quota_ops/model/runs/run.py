@@ -13,7 +13,7 @@ from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.plan import PlanHead
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LedgerRow
+from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LedgerRow, LostLimit
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.report import Origin
 from quota_ops.model.runs.stages import StageResult, StageStatus
@@ -79,6 +79,8 @@ class Described(Struct, frozen=True):
     old_ledger: str | None = None
     """Why that ledger may be an older copy, by the record outside its folder."""
     holds: tuple[Hold, ...] = ()
+    lost: tuple[LostLimit, ...] = ()
+    """The limits as in Git that no broker applies: ACTUAL, what applies, does not have them."""
     undivided: tuple[InvalidFile, ...] = ()
     """The files that were left out, because a limit of theirs cannot be divided by brokers."""
     clock_lead: float = 0.0

@@ -91,7 +91,7 @@ def change(row: ReportRow) -> str:
     if difference.target is None:
         return "cleared"
     if difference.before is None:
-        back = "restored" if row.was_written else "was deleted"
+        back = "restored" if row.was_written else "not in force" if row.origin else "was deleted"
         cuts = ", cuts" if cuts_a_client(difference, row.effect) else ""
         return back if difference.is_drift else f"new{cuts}"
     if UNLIMITED in {current(row), desired(row)}:

@@ -20,7 +20,6 @@ from quota_ops.report.outline.policy_changes import compare_policies, format_cha
 from quota_ops.report.outline.rollback import describe_left, describe_rollback
 from quota_ops.report.outline.stages import name_stop, stage_lines, stages_not_run, stopped_stages
 from quota_ops.report.outline.throttling import describe_throttling
-from quota_ops.report.outline.ways import list_gone_spellings
 
 
 class Topic(Enum):
@@ -58,8 +57,6 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
     yield from _list_effects(report, quoted)
     for words in sentences.warnings(report, quoted):
         yield Block(Topic.WARNING, Tone.CHANGE, "", (words,))
-    for words in list_gone_spellings(report):
-        yield Block(Topic.WARNING, Tone.REFUSAL, "", (quoted(words),))
     yield from _list_limits(report, quoted)
     for words in sentences.describe_holds(report):
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))

@@ -24,7 +24,7 @@ from quota_ops.model.quotas.difference import (
 )
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
-from quota_ops.model.runs.outcome import DONE, Outcome, Status, find_written
+from quota_ops.model.runs.outcome import DONE, Outcome, Status
 from quota_ops.model.runs.report import Origin, Report
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Verdict
@@ -170,11 +170,12 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     blocks_unprotected = Guard.UNPROTECTED in blocking
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
     overridden = find_overridden(report)
+    origins = {**report.origins} | {row.id: Origin(row.words) for row in report.lost}
     for difference in plan.differences:
         place = difference.id
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
         status = _find_status(difference, *results, forgets=forgets)
-        origin, effect = report.origins.get(place), report.effects.get(place)
+        origin, effect = origins.get(place), report.effects.get(place)
         if status is RowStatus.HELD and _is_newer(difference, origin, plan.holds):
             status = RowStatus.OVERRIDING
         if status is RowStatus.IN_SYNC and place in overridden:
@@ -347,20 +348,14 @@ def count_in_sync(report: Report) -> int:
 def find_overridden(report: Report) -> frozenset[Key]:
     """Return the declared rows that are not in force for all of their clients.
 
-    Overriding rows or rows still to clear come first, or another spelling was cleared.
+    Overriding rows or rows still to clear come first, or brokers lost a limit. A plan sets that
+    again, so it counts as drifted there.
     """
     applied = report.applied if report.leaving else ()
     cleared = {row for done in applied if done.status in DONE for row in done.rows}
     left = (row for row in report.leaving if row.id not in cleared)
-    rows = (*(report.overrides or ()), *left, *find_gone(report))
-    return frozenset(row.declared_id for row in rows)
-
-
-def find_gone(report: Report) -> tuple[OverrideRow, ...]:
-    """Return the declared addresses that no broker limits: this run has not written them."""
-    gone = report.past.gone if report.past else ()
-    written = find_written(report.applied if gone else ())
-    return tuple(row for row in gone if row.declared_id not in written)
+    lost = () if report.plan else (row.id for row in report.lost)
+    return frozenset((*(row.declared_id for row in (*(report.overrides or ()), *left)), *lost))
 
 
 def count_not_in_force(report: Report) -> int:

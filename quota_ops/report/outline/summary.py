@@ -18,7 +18,6 @@ from quota_ops.report.outline.row_status import (
     RowStatus,
     count_in_sync,
     count_statuses,
-    find_gone,
     list_unread_rows,
     report_rows,
 )
@@ -90,7 +89,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
         return Summary(status, reason, (*parts, *more))
     if moved := (
         describe_overriding(cluster, report)
-        or _describe_gone_spellings(cluster, report)
+        or _describe_lost(cluster, report)
         or _describe_drift(cluster, report, count)
     ):
         return Summary(
@@ -164,9 +163,9 @@ def _describe_overrides(report: Report, status: RowStatus, subject: str) -> str:
     return f"{subject} {override} {counted(len(taken), 'quota')} of Git"
 
 
-def _describe_gone_spellings(cluster: str, report: Report) -> str:
-    """Return how many addresses lost their limit with another spelling; empty for none."""
-    number = len(find_gone(report))
+def _describe_lost(cluster: str, report: Report) -> str:
+    """Return how many limits brokers lost, by a run without a plan; empty for none."""
+    number = 0 if report.plan else len(report.lost)
     lost = f"{plural(number, 'is', 'are')} stored, but not in force"
     return f"{counted(number, 'quota')} of an IP address on {cluster} {lost}" if number else ""
 

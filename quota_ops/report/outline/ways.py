@@ -17,18 +17,12 @@ from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.row_status import (
-    ReportRow,
-    RowStatus,
-    find_gone,
-    find_respelled,
-    report_rows,
-)
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, find_respelled, report_rows
 from quota_ops.report.outline.sentences import is_accepted
 
 _EITHER = "To keep it, accept it into Git, or list its entity under protect in cluster.yaml"
@@ -163,20 +157,6 @@ def _format_rewrite(report: Report, row: OverrideRow, value: float) -> tuple[str
     removal = f"{_format_removal(report, names, (row.key,))} --allow {Guard.UNLIMITED}"
     limit = quote(f"{row.key}={value:.17g}")
     return removal, f"quota-ops alter {quote(report.cluster)} {names} --add {limit} --reason TEXT"
-
-
-def list_gone_spellings(report: Report) -> Iterator[str]:
-    """Yield which declared addresses no broker limits, with the commands that set them again."""
-    gone = find_gone(report)
-    for row in gone[:MOST_ENTITIES]:
-        limit = format_limit(row.key, row.declared)
-        yield (
-            f"No broker applies {limit} to {row.declared_entity} ({row.file}:{row.line}), although "
-            f"it is stored, since {row.entity}, the same address in another spelling, was cleared. "
-            f"Clear it and set it again: {'; '.join(_format_rewrite(report, row, row.declared))}"
-        )
-    if gone[MOST_ENTITIES:]:
-        yield f"The same is true of {len(gone) - MOST_ENTITIES:,} more."
 
 
 def list_overriding_ways(report: Report) -> Iterator[str]:

@@ -250,7 +250,8 @@ def _describe_in_force(report: Report) -> str:
         return ": stored"
     if overridden := count_not_in_force(report):
         others = plural(overridden, "is not", "are not")
-        if all(find_respelled((row,)) for row in (*report.overrides, *report.leaving)):
+        pairs = (*report.overrides, *report.leaving)
+        if pairs and all(find_respelled((row,)) for row in pairs):
             others = "may not be"
         return f": stored, but {overridden:,} {others} in force for all clients"
     exceptions = []

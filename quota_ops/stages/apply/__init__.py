@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import ClusterTrouble, InvalidInput, NoResponse, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import resume_command
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.quota import format_limit
-from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Keys, Stored
+from quota_ops.model.quotas.quota import format_limit, same
+from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Keys, LostLimit, Stored
 from quota_ops.model.runs.outcome import (
     AS_INTENDED,
     DONE,
@@ -44,7 +44,7 @@ from quota_ops.store.ledger.holds import held_among
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.attempt import Attempt
-from quota_ops.store.run.files import APPLIED
+from quota_ops.store.run.files import APPLIED, DESCRIBED
 from quota_ops.store.run.folder import RunFolder
 
 
@@ -85,10 +85,11 @@ def apply_plan(
         refuse_while_paused(plan.policy)
     find_moved = watch_brokers(folder, cluster, plan, records)
     # Why here: a cluster that cannot be described must not use up the approval.
-    described = _describe(cluster, find_moved)
+    lost = folder.read(DESCRIBED).lost
+    described = _describe(cluster, find_moved, lost)
     # Why here: before anything that another run could see, so that no two runs use one approval.
     record_use(folder, records.approvals, plan)
-    target = _Target(folder, cluster, records, progress, find_moved)
+    target = _Target(folder, cluster, records, progress, find_moved, lost)
     return _write(target, plan, batches, described)
 
 
@@ -104,8 +105,9 @@ def write_repairs(
     refuse_if_overtaken(folder, records)
     refuse_while_paused(plan.policy)
     find_moved = watch_brokers(folder, cluster, plan, records)
-    target = _Target(folder, cluster, records, progress, find_moved)
-    return _write(target, plan, batches, _describe(cluster, find_moved), only=plan.repairs)
+    lost = folder.read(DESCRIBED).lost
+    target = _Target(folder, cluster, records, progress, find_moved, lost)
+    return _write(target, plan, batches, _describe(cluster, find_moved, lost), only=plan.repairs)
 
 
 class _Target(NamedTuple):
@@ -116,6 +118,7 @@ class _Target(NamedTuple):
     records: ClusterStore
     progress: Progress
     find_moved: Callable[[], Mapping[Key, str]]
+    lost: Sequence[LostLimit]
 
 
 def _write(
@@ -127,7 +130,7 @@ def _write(
     only: tuple[Difference, ...] | None = None,
 ) -> tuple[Outcome, ...]:
     """Write the rows of a plan, or `only` some of them, and record the outcome of each."""
-    folder, cluster, records, progress, find_moved = target
+    folder, cluster, records, progress, find_moved, lost = target
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
     record_claim(folder, records)
@@ -143,6 +146,7 @@ def _write(
         {row.id: row.until for row in part.writes if row.until is not None},
         frozenset(waiting),
         find_moved,
+        lost,
     )
     trouble = write_batches(
         attempt,
@@ -187,10 +191,18 @@ class _Checks(NamedTuple):
     waiting: Keys
     """The rows that a guard holds back."""
     find_moved: Callable[[], Mapping[Key, str]]
+    lost: Sequence[LostLimit]
+    """The limits that brokers store and do not apply, when the plan was made."""
 
 
-def _describe(cluster: Cluster, find_moved: Callable[[], Mapping[Key, str]]) -> _Described:
+def _describe(
+    cluster: Cluster, find_moved: Callable[[], Mapping[Key, str]], lost: Sequence[LostLimit]
+) -> _Described:
+    """Describe what applies: no lost limit, unless somebody has changed it since."""
     began, stored, moved = monotonic(), cluster.describe_values(), find_moved()
+    for row in lost:
+        if same(stored.get(row.id), row.value):
+            del stored[row.id]
     return _Described(stored, began + compute_max_age(monotonic() - began), moved)
 
 
@@ -217,7 +229,7 @@ class _Writer(Struct):
         checks = self.checks
         released = checks.find_released()
         if monotonic() > self.described.stale_at:
-            self.described = _describe(self.cluster, checks.find_moved)
+            self.described = _describe(self.cluster, checks.find_moved, checks.lost)
         refuse_while_paused(checks.policy)
         stored = self.described.stored
         to_send, kept = list[BatchRow](), dict[_Reason, list[BatchRow]]()
@@ -264,7 +276,28 @@ class _Writer(Struct):
 
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         self.checks.find_released()
+        self._clear_lost(alterations)
         return self.cluster.apply(alterations)
+
+    def _clear_lost(self, alterations: Sequence[Alteration]) -> None:
+        """Clear the lost limits among some alterations: a value that is stored is not set again.
+
+        Raises ClusterTrouble, before anything is set, unless the controller confirms it.
+        """
+        keys = {row.id for row in self.checks.lost}
+        clears = [
+            Alteration(alteration.entity, ((key, None),))
+            for alteration in alterations
+            for key, _ in alteration.changes
+            if (alteration.entity.text, key) in keys
+        ]
+        try:
+            failed = [end for end in self.cluster.apply(clears) if end.code] if clears else []
+        except NoResponse as error:
+            raise ClusterTrouble(error.message, error.remedy) from error
+        if failed:
+            why = f"{failed[0].entity.text} could not be cleared before it is set: "
+            raise ClusterTrouble(f"{why}{failed[0].message or failed[0].name}")
 
 
 def _with_values(outcome: Outcome, stored: Stored) -> Outcome:

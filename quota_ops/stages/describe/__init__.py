@@ -24,6 +24,7 @@ from quota_ops.model.quotas.rows import (
     ActualRow,
     ClusterRow,
     Key,
+    LostLimit,
     Stored,
     StoredQuota,
     Targets,
@@ -33,6 +34,7 @@ from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDG
 from quota_ops.model.runs.run import Described
 from quota_ops.model.text import name_first
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
+from quota_ops.stages.describe.lost_limits import find_lost_limits
 from quota_ops.stages.describe.rates import divide_declared
 from quota_ops.stages.succession import read_applied_policy, take_number_above
 from quota_ops.store.ledger import claims, ledger, ledger_end
@@ -45,6 +47,7 @@ from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, METADATA, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import NamedCluster
 
 
 def describe_cluster(
@@ -75,6 +78,8 @@ def describe_cluster(
     stored, disagree = confirm_stored(cluster, described, known)
     if stored is not described:
         actual = list(judge_scope(policy, _stored_quotas(stored), applied))
+    lost = _find_lost(folder, policy, stored)
+    not_applied = {row.id for row in lost}
     at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
@@ -82,7 +87,7 @@ def describe_cluster(
     if disagree:
         metadata = replace(metadata or Metadata(), disagree=disagree)
     take_number_above(folder, known.table, claimed)
-    folder.write_table(ACTUAL, actual)
+    folder.write_table(ACTUAL, [row for row in actual if row.id not in not_applied])
     folder.write_arrow(LEDGER, known.table)
     folder.write_table(HOLDS, list(held_entities(folder, policy.cluster_id, holds)))
     reads_git = folder.has(DESIRED.file) and not folder.has(ROLLBACK)
@@ -99,6 +104,7 @@ def describe_cluster(
             ledger=known.name,
             old_ledger=ledger_end.explain_old_copy(records, known.name, end),
             holds=holds,
+            lost=lost,
             undivided=undivided,
             clock_lead=lead,
         ),
@@ -107,6 +113,15 @@ def describe_cluster(
         folder.write(FACTS, facts)
     if metadata is not None:
         folder.write(METADATA, metadata)
+
+
+def _find_lost(folder: RunFolder, policy: Policy, stored: Stored) -> tuple[LostLimit, ...]:
+    """Return the limits that the cluster stores as Git declares them, and no broker applies."""
+    cluster = NamedCluster((folder.about().cluster,), policy.cluster_id)
+    lost = find_lost_limits(folder.store, cluster, stored)
+    rows = folder.read_rows(DESIRED) if lost and folder.has(DESIRED.file) else ()
+    declared = {row.id: row.value for row in rows}
+    return tuple(row for row in lost if same(row.value, declared.get(row.id)))
 
 
 def make_cluster_row(

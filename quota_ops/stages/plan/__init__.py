@@ -107,7 +107,7 @@ def assemble_plan(folder: RunFolder) -> Plan:
         differences=tuple(sorted(folder.differences(), key=rank_by_risk)),
         guards=(),
         desired=folder.count(DESIRED),
-        actual=folder.count(ACTUAL),
+        actual=folder.count(ACTUAL) + len(described.lost),
         batches=len(folder.batches()),
         ledger=described.ledger,
         holds=described.holds,

@@ -1,20 +1,16 @@
 """The artifact past.json: the history before a run, for its report and each later copy of it."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.history.history import HistoryRow, QuotaHistory
+from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.history.past import Past, select_past
-from quota_ops.model.quotas.difference import Kind
-from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow, Side
-from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.report import Report
-from quota_ops.precedence.addresses import find_shortest
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.screens.history import change_cells, list_changes
 from quota_ops.sql.history import Newest, read_history
@@ -100,46 +96,11 @@ def _read_past(folder: RunFolder, report: Report) -> Past:
     newest = _choose_changes(days, report)
     found = read_history(store, cluster, {row.entity for row in differences}, newest=newest)
     past = select_past(found.quotas, found.days, differences, MOST_DAYS)
-    stored = {row.id for row in differences if row.before is not None}
-    gone = find_gone_spellings(found.quotas, stored, lambda: folder.read_rows(DESIRED))
-    past = replace(past, gone=tuple(gone))
     if newest:
         past = replace(past, changes=_list_changes(store, newest, found.changes))
     if found.troubles:
         past = replace(past, trouble=f"The history is not complete: {'; '.join(found.troubles)}.")
     return past
-
-
-def find_gone_spellings(
-    quotas: Iterable[QuotaHistory],
-    stored: Collection[Key],
-    read_declared: Callable[[], Iterable[DesiredRow]],
-) -> Iterator[OverrideRow]:
-    """Yield the declared addresses whose limit no broker applies, although each broker stores it.
-
-    An earlier run found the address in another spelling too, which the cluster no longer stores:
-    clearing one spelling removes the limit of the address until the declared one is written again.
-    `stored` has at least the quotas that differ from Git. Source: measured on brokers.
-    """
-    known = {Key(quota.entity, quota.key): quota for quota in quotas}
-    gone = {
-        Key(shortest, key.key): quota
-        for key, quota in known.items()
-        if quota.kind == Kind.OVERRIDING and key not in stored
-        if (shortest := find_shortest(key.entity)) not in {None, key.entity}
-    }
-    for row in read_declared() if gone else ():
-        if (lost := gone.get(row.id)) is None or lost.last_seen is None:
-            continue
-        own = known.get(row.id)
-        # A run that set it may have found the other one then; an alter looks for no other.
-        set_at, altered_at = (own.set_at or "", own.altered_at or "") if own else ("", "")
-        if set_at <= lost.last_seen and altered_at < lost.last_seen:
-            declared = (row.entity, row.value, row.owner, row.file, row.line)
-            before = lost.actual or 0.0
-            yield OverrideRow(
-                row.cluster, lost.entity, row.key, before, None, *declared, Side.UNMANAGED
-            )
 
 
 def _choose_changes(days: Iterable[Day], report: Report) -> Newest | None:

@@ -94,6 +94,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         throttling=parts.find(files.THROTTLING),
         held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
         clock_lead=described.clock_lead if described else 0.0,
+        lost=described.lost if described else (),
         old_ledger=described.old_ledger if described else None,
         past=parts.find(files.PAST),
         life=parts.life,

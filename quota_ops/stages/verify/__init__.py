@@ -8,7 +8,7 @@ from quota_ops.model.clusters.registration import KnownBrokers
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.quotas.rows import DesiredRow, Key, Targets
+from quota_ops.model.quotas.rows import DesiredRow, Key, LostLimit, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
@@ -21,7 +21,7 @@ from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
 from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.run_store import ClusterStore
-from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
 
@@ -89,6 +89,8 @@ def verify_cluster(
         else command("verify", run.about.cluster),
         sent={row for outcome in run.outcomes for row in outcome.rows} if has_applied else None,
     )
+    if not has_applied:
+        refuse_lost([row for row in folder.read(DESCRIBED).lost if row.id in targets])
     if not has_plan:
         refuse_undeclared(undeclared)
 
@@ -147,6 +149,17 @@ def describe_late_writes(differences: Iterable[Difference]) -> str:
     """Describe rows that an earlier run seems to have written late; empty if there are none."""
     late = [row for row in differences if row.kind is Kind.LATE_WRITE]
     return f" Late writes of earlier runs: {_list_rows(late)}." if late else ""
+
+
+def refuse_lost(lost: Sequence[LostLimit]) -> None:
+    """Raise Refused for limits that every broker stores, and none applies."""
+    if lost:
+        are = plural(len(lost), "limit is", "limits are")
+        named = name_first((f"{row.entity} {row.key} is {row.words}" for row in lost), between="; ")
+        raise Refused(
+            f"{len(lost):,} {are} not in force: {named}",
+            "A run clears and sets what it may write of this: quota-ops plan shows it.",
+        )
 
 
 def refuse_undeclared(undeclared: Sequence[Difference]) -> None:
