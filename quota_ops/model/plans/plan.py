@@ -78,7 +78,7 @@ class Plan(PlanHead, frozen=True, dict=True):
         """Return the plan with these guards."""
         return self if guards == self.guards else replace(self, guards=guards)
 
-    @property
+    @cached_property
     def strict_policy(self) -> Policy:
         """The stricter of the last applied policy and the plan's own, field by field."""
         return combine_strictly(self.applied_policy, self.policy)

@@ -1,9 +1,8 @@
 """The rows of a run in the history: one for its end, and one for each quota."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from itertools import islice
 from typing import Any, NamedTuple
 
 import pyarrow as pa
@@ -37,6 +36,9 @@ _LEFT_OUT = frozenset({RowStatus.IN_SYNC, RowStatus.OVERRIDDEN, RowStatus.UNMANA
 """The statuses of rows that are only counted."""
 _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
+_UNKNOWN_RISK = (None,) * len(NO_RISK)
+"""The risk of a row that is not written."""
+Columns = dict[str, Sequence[Any]]
 
 
 class RunEnd(NamedTuple):
@@ -92,20 +94,15 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> pa.Table
         "losing": clients and clients.losing,
         "policy": _describe_policy(report) if mode is Mode.APPLY else None,
     }
-    return _make_table(
-        run,
-        [whole | counts | _describe_stop(report) | _name_guards(guards)],
-        (
-            _describe_row(row, report, end)
-            for row in report_rows(report)
-            if row.status not in _LEFT_OUT
-        ),
-        (
-            _describe_row(row, report, end) | recorded
-            for row in report_rows(report)
-            if mode is Mode.APPLY and report.brokers and (recorded := _record(row.difference))
-        ),
-    )
+    whole |= counts | _describe_stop(report) | _name_guards(guards)
+    rows = report_rows(report)
+    listed = [row for row in rows if row.status not in _LEFT_OUT]
+    parts = [_describe_rows(listed, report, end)]
+    if mode is Mode.APPLY and report.brokers:
+        recorded = [(row, change) for row in rows if (change := _record(row.difference))]
+        columns = _describe_rows([row for row, _ in recorded], report, end)
+        parts.append(columns | _list_columns([change for _, change in recorded]))
+    return _make_table(run, whole, *parts)
 
 
 def _find_reason(report: Report) -> str | None:
@@ -114,15 +111,19 @@ def _find_reason(report: Report) -> str | None:
     return next(filter(None, reasons), None)
 
 
-def _make_table(run: Mapping[str, Any], *parts: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Return rows of HISTORY; those of a part have the same columns in addition to `run`."""
+def _make_table(run: Mapping[str, Any], whole: Mapping[str, Any], *parts: Columns) -> pa.Table:
+    """Return the row of a run, then those of its quotas; `run` is what all of them have."""
     tables = []
-    for part in map(iter, parts):
-        while some := list(islice(part, 10_000)):  # all rows as mappings would take much memory
-            columns = {name: [run.get(name)] * len(some) for name in HISTORY.names}
-            columns |= {name: [row[name] for row in some] for name in some[0]}
-            tables.append(parquet.from_columns(HISTORY, columns))
+    for part in filter(None, (_list_columns([whole]), *parts)):
+        number = len(next(iter(part.values())))
+        columns = {name: part.get(name, [run.get(name)] * number) for name in HISTORY.names}
+        tables.append(parquet.from_columns(HISTORY, columns))
     return pa.concat_tables(tables)
+
+
+def _list_columns(rows: Sequence[Mapping[str, Any]]) -> Columns:
+    """Return rows with the same columns as columns; empty if there are none."""
+    return {name: [row[name] for row in rows] for name in rows[0]} if rows else {}
 
 
 def _record(row: Difference) -> dict[str, Any]:
@@ -130,7 +131,7 @@ def _record(row: Difference) -> dict[str, Any]:
     if row.action not in {Action.RECORD, Action.FORGET} or same(row.verified, row.before):
         return {}
     if row.run is None:  # no run wrote or verified it
-        return {"mode": Mode.ADOPT, "kind": KINDS[Verb.ADOPT]}
+        return {"mode": Mode.ADOPT, "kind": KINDS[Verb.ADOPT], "actual": row.before}
     return {"mode": Mode.FOUND, "kind": Mode.FOUND, "actual": row.verified}
 
 
@@ -151,7 +152,7 @@ def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
     A repair of drift needs neither.
     """
     plan = report.plan
-    if plan and row.difference.id in plan.undecided:
+    if not report.decisions or (plan and row.difference.id in plan.undecided):
         return None
     return list_approvers(
         decision
@@ -209,47 +210,62 @@ def _name_guards(guards: tuple[GuardFinding, ...]) -> dict[str, str | None]:
     return {"blocked_by": ",".join(blocked) or None, "overridden": ",".join(overridden) or None}
 
 
-def _describe_row(row: ReportRow, report: Report, end: RunEnd) -> dict[str, Any]:
-    difference, outcome = row.difference, _find_outcome(row)
-    found, found_by = _find_stored(row, report, end.settlement)
-    is_of_git = difference.after is not None or difference.file is not None
-    commit = difference.find_commit(report.commit) if is_of_git else None
-    approver = _list_row_approvers(row, report)
-    risk = (row.risk or NO_RISK) if difference.action in WRITES else None
-    return {
-        "run_reason": _find_reason(report) if approver or report.rollback else None,
-        "entity": difference.entity,
-        "key": difference.key,
-        "kind": _find_kind(difference),
-        "commit": commit,
-        "commit_author": report.provenance.author if commit == report.commit else None,
-        "approver": approver,
-        "action": difference.action,
-        "state": row.status.name.lower(),
-        "outcome": outcome,
-        "desired": row.overrides[0].declared if row.overrides else difference.after,
-        "actual": difference.before,
-        "requested": difference.target if outcome in _REQUESTED else None,
+def _describe_rows(rows: Sequence[ReportRow], report: Report, end: RunEnd) -> Columns:
+    """Return the columns of quotas; empty if there are none."""
+    if not rows:
+        return {}
+    differences, outcomes = [row.difference for row in rows], [*map(_find_outcome, rows)]
+    columns = dict(zip(Difference._fields, zip(*differences, strict=True), strict=True))
+    stored = (
+        _find_stored(*pair, report, end.settlement) for pair in zip(rows, outcomes, strict=True)
+    )
+    found, found_by = zip(*stored, strict=True)
+    commits = [_find_commit(row, report) for row in differences]
+    author = report.provenance.author
+    approvers = [_list_row_approvers(row, report) for row in rows]
+    reason = _find_reason(report)
+    risks = [
+        (row.risk or NO_RISK) if row.difference.action in WRITES else _UNKNOWN_RISK for row in rows
+    ]
+    cut, rise, unlimited, _, foreign = zip(*risks, strict=True)
+    return {name: columns[name] for name in ("entity", "key", "action", "owner", "reason")} | {
+        "run_reason": [reason if by or report.rollback else None for by in approvers],
+        "kind": [*map(_find_kind, differences)],
+        "commit": commits,
+        "commit_author": [author if commit == report.commit else None for commit in commits],
+        "approver": approvers,
+        "state": [row.status.name.lower() for row in rows],
+        "outcome": outcomes,
+        "desired": [
+            row.overrides[0].declared if row.overrides else row.difference.after for row in rows
+        ],
+        "actual": columns["before"],
+        "requested": [
+            row.target if outcome in _REQUESTED else None
+            for row, outcome in zip(differences, outcomes, strict=True)
+        ],
         "found": found,
         "found_by": found_by,
-        "owner": difference.owner,
-        "reason": difference.reason,
-        "owned": end.owned.get(difference.owner, 0),
-        "cut": risk and risk.cut,
-        "rise": risk and risk.rise,
-        "unlimited": risk and risk.unlimited,
-        "foreign": risk and risk.foreign,
+        "owned": [end.owned.get(owner, 0) for owner in columns["owner"]],
+        "cut": cut,
+        "rise": rise,
+        "unlimited": unlimited,
+        "foreign": foreign,
     }
 
 
+def _find_commit(row: Difference, report: Report) -> str | None:
+    is_of_git = row.after is not None or row.file is not None
+    return row.find_commit(report.commit) if is_of_git else None
+
+
 def _find_stored(
-    row: ReportRow, report: Report, settlement: Settlement | None
+    row: ReportRow, outcome: Status | None, report: Report, settlement: Settlement | None
 ) -> tuple[float | None, str | None]:
     """Return what the cluster stored at the last look after a write, and the run that looked.
 
     (None, None) if none did, or if brokers differ: that a broker accepted a write is no look.
     """
-    outcome = _find_outcome(row)
     if settlement and row.difference.id in settlement.found:
         return settlement.found[row.difference.id], settlement.by
     if row.verdict or (outcome in DONE and outcome is not Status.ALREADY):
@@ -292,7 +308,7 @@ def _list_command_rows(
     if record.verb is Verb.ALTER:  # its values are not from Git
         run |= {"commit": None, "commit_author": None}
     whole = _describe_stop(report) | {"changed": count_changed(report)}
-    return _make_table(run, [whole], _list_changes(report, record, settlement))
+    return _make_table(run, whole, _list_columns([*_list_changes(report, record, settlement)]))
 
 
 def _list_changes(
