@@ -1,8 +1,9 @@
 """The parts of a page as plain values, with the texts of `cells`; the templates lay them out."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline import cells, ways
 from quota_ops.report.outline.effects import effect
@@ -59,39 +60,8 @@ def bar(count: Mapping[RowStatus, int]) -> tuple[BarPart, ...]:
 MINUS = "\N{MINUS SIGN}"
 
 
-class PageRow(NamedTuple):
-    """A row's cells as plain text; `style` is the CSS class of its status."""
-
-    style: str
-    sign: str
-    kind: str
-    entity: str
-    note: str
-    key: str
-    current: str
-    desired: str
-    change: str
-    since: str
-    owner: str
-    source: str
-    link_start: str
-    """How the link to the source begins, as most links of the page do."""
-    link: str
-    """The rest of the link to the source."""
-    result: str
-    trouble: str
-    news: str
-    """`new` or `known` for drift."""
-    past: str
-    """What is known about it from earlier runs."""
-    commit: str
-    """The link to the commit that a run set it from."""
-    names: str
-    """The options that name its entity, for `accept` and `hold`; empty without ways out."""
-    accept_options: str
-    revert: str
-    revert_command: str
-
+Columns = dict[str, list[str]]
+"""The cells of rows as plain text, by the names that `row.html` and the script of a page use."""
 
 _COLUMNS = ("kind", "entity", "key", "current", "desired", "change", "since", "source", "result")
 
@@ -101,36 +71,57 @@ def list_headings(*, applied: bool) -> dict[str, str]:
     return {name: name for name in _COLUMNS} | {"current": cells.current_heading(applied=applied)}
 
 
-def page_row(row: ReportRow, report: Report, links: PageLinks, use: str = "") -> PageRow:
-    """Return the cells of one row; `use` is what clients used of its quota, if that is known."""
-    difference, past = row.difference, report.past
-    known = past.find(difference) if past else None
-    touches = cells.format_affected(row)
-    link_start, link = links.find_line(row)
-    return PageRow(
-        style=style(row.status),
-        sign=cells.sign(row),
-        kind=cells.kind(row),
-        entity=difference.entity,
-        note="; ".join(
-            filter(None, (touches, difference.reason, cells.origin(row), effect(row), use))
-        ),
-        key=difference.key,
-        current=cells.current(row),
-        desired=cells.desired(row),
-        change=cells.change(row).replace("-", MINUS),
-        since=find_since(row, past),
-        owner=difference.owner or "",
-        source=cells.source(row),
-        link_start=link_start,
-        link=link,
-        result=cells.name_trouble(row) or cells.result(row, report.brokers),
-        trouble=cells.trouble(row),
-        news=find_news(row, past),
-        past=" ".join(describe_past(row, past, report.started)),
-        commit=links.find_commit(known.set_commit) if known and known.set_at else "",
-        names=ways.format_names(row),
-        accept_options=ways.format_accept_options(row, report),
-        revert=ways.explain_revert(row, report),
-        revert_command=ways.format_revert(row, report),
-    )
+def list_columns(
+    rows: Sequence[ReportRow], report: Report, links: PageLinks, uses: Mapping[Key, str]
+) -> Columns:
+    """Return the cells of some rows; `uses` is what clients used of quotas, as far as known.
+
+    style       the CSS class of the status
+    link_start  how the link to the source begins, as most links of the page do; `link` is the rest
+    news        `new` or `known` for drift
+    past        what is known from earlier runs; `commit` links to what the last one set it from
+    names       the options that name the entity, for `accept` and `hold`; empty without ways out
+    """
+    past, differences = report.past, [row.difference for row in rows]
+    knowns = [past.find(row) for row in differences] if past else [None] * len(rows)
+    lines = [*map(links.find_line, rows)]
+    names = [*map(ways.format_names, rows)]
+
+    def list_ways(format_way: Callable[[ReportRow, Report], str]) -> list[str]:
+        pairs = zip(names, rows, strict=True)
+        return [format_way(row, report) if of_row else "" for of_row, row in pairs]
+
+    return {
+        "style": [style(row.status) for row in rows],
+        "sign": [*map(cells.sign, rows)],
+        "kind": [*map(cells.kind, rows)],
+        "entity": [row.entity for row in differences],
+        "note": [_note(row, uses) for row in rows],
+        "key": [row.key for row in differences],
+        "current": [*map(cells.current, rows)],
+        "desired": [*map(cells.desired, rows)],
+        "change": [cells.change(row).replace("-", MINUS) for row in rows],
+        "since": [find_since(row, past) for row in rows],
+        "owner": [row.owner or "" for row in differences],
+        "source": [*map(cells.source, rows)],
+        "link_start": [start for start, _ in lines],
+        "link": [end for _, end in lines],
+        "result": [cells.name_trouble(row) or cells.result(row, report.brokers) for row in rows],
+        "trouble": [*map(cells.trouble, rows)],
+        "news": [find_news(row, past) for row in rows],
+        "past": [" ".join(describe_past(row, past, report.started)) for row in rows],
+        "commit": [
+            links.find_commit(known.set_commit) if known and known.set_at else ""
+            for known in knowns
+        ],
+        "names": names,
+        "accept_options": list_ways(ways.format_accept_options),
+        "revert": list_ways(ways.explain_revert),
+        "revert_command": list_ways(ways.format_revert),
+    }
+
+
+def _note(row: ReportRow, uses: Mapping[Key, str]) -> str:
+    used = uses.get(row.difference.id) if uses else None
+    texts = (cells.format_affected(row), row.difference.reason, cells.origin(row), effect(row))
+    return "; ".join(filter(None, (*texts, used)))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import partial
 from shlex import quote
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
+    ReportRow,
     RowStatus,
     Section,
     count_statuses,
@@ -28,9 +30,9 @@ from quota_ops.report.outline.summary import summarize
 from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
-from quota_ops.report.page.parts import MEANING, PageRow, bar, list_headings, page_row, style
+from quota_ops.report.page.parts import MEANING, bar, list_columns, list_headings, style
 from quota_ops.report.page.past import show_past
-from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_tables
+from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_table
 from quota_ops.report.page.template import rendered, rendered_part
 from quota_ops.report.page.use import note_use, show_throttled, show_use
 
@@ -129,25 +131,24 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
 
 
 def _make_rows(report: Report) -> PageRows:
-    rows: dict[Section, list[PageRow]] = {section: [] for section in Section}
-    rest: dict[RowStatus, list[PageRow]] = {status: [] for status in RowStatus}
-    links, uses = PageLinks.of(report), note_use(report.use)
+    drawn = [Section.PERSON, Section.CHANGE, Section.HELD]
+    rows: dict[str, list[ReportRow]] = {part: [] for part in (*drawn, *RowStatus)}
     for row in report_rows(report):
-        page = page_row(row, report, links, uses.get(row.difference.id, ""))
-        rows[row.section].append(page)
-        if row.section is Section.REST:
-            rest[row.status].append(page)
+        section = row.section
+        rows[row.status if section is Section.REST else section].append(row)
     applied = has_applied(report)
     planned = Section.CHANGE.heading(applied=applied)
-    filled = [status for status, pages in rest.items() if pages]
-    person, changes, held, *others = make_tables(
-        [
-            ("Needs attention", rows[Section.PERSON]),
-            (planned if rows[Section.CHANGE] else "About the plan", rows[Section.CHANGE]),
-            ("Held", rows[Section.HELD]),
-            *((status.value, rest[status]) for status in filled),
-        ]
+    captions: dict[str, str] = {
+        Section.CHANGE: planned if rows[Section.CHANGE] else "About the plan"
+    }
+    filled = [status for status in RowStatus if rows[status]]
+    list_cells = partial(
+        list_columns, report=report, links=PageLinks.of(report), uses=note_use(report.use)
     )
+    person, changes, held, *others = [
+        make_table(number, captions.get(part, str(part)), rows[part], list_cells)
+        for number, part in enumerate([*drawn, *filled])
+    ]
     folds = [
         Fold(MEANING[status], table, *_advise(status, report))
         for status, table in zip(filled, others, strict=True)

@@ -2,13 +2,14 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import count
+from itertools import chain, compress, count, islice
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.page.parts import PageRow
+from quota_ops.report.outline.row_status import ReportRow
+from quota_ops.report.page.parts import Columns
 from quota_ops.store.places.json_text import line
 
 FIRST = 50
@@ -20,26 +21,38 @@ class PageTable(NamedTuple):
 
     number: int
     caption: str
-    rows: Sequence[PageRow]
+    columns: Columns
     owners: Mapping[str, int]
     """How many rows each owner has, in order; empty if there is one owner only."""
 
+    @property
+    def size(self) -> int:
+        """How many rows it has."""
+        return len(self.columns["entity"])
 
-def make_tables(tables: Iterable[tuple[str, Iterable[PageRow]]]) -> list[PageTable]:
-    """Return tables by their captions and rows; the owner of the riskiest row comes first."""
-    return [_group_by_owner(number, caption, rows) for number, (caption, rows) in enumerate(tables)]
+    @property
+    def first(self) -> list[dict[str, str]]:
+        """The rows that are drawn at first."""
+        rows = islice(zip(*self.columns.values(), strict=True), FIRST)
+        return [dict(zip(self.columns, row, strict=True)) for row in rows]
 
 
-def _group_by_owner(number: int, caption: str, rows: Iterable[PageRow]) -> PageTable:
-    groups: dict[str, list[PageRow]] = {}
+def make_table(
+    number: int,
+    caption: str,
+    rows: Iterable[ReportRow],
+    list_cells: Callable[[Sequence[ReportRow]], Columns],
+) -> PageTable:
+    """Return a table of rows; the owner of the riskiest row comes first."""
+    groups: dict[str, list[ReportRow]] = {}
     for row in rows:
-        groups.setdefault(row.owner, []).append(row)
+        groups.setdefault(row.difference.owner or "", []).append(row)
     owners = {owner: len(group) for owner, group in groups.items()} if len(groups) > 1 else {}
-    return PageTable(number, caption, [row for group in groups.values() for row in group], owners)
+    return PageTable(number, caption, list_cells([*chain(*groups.values())]), owners)
 
 
 def format_data(
-    tables: Iterable[PageTable],
+    tables: Sequence[PageTable],
     draw: Callable[[Mapping[str, str]], str],
     limits: dict[str, Any] | None,
 ) -> Markup:
@@ -47,35 +60,42 @@ def format_data(
 
     forms   the HTML of rows with `{field}` in place of texts, for rows that lack the same ones
     texts   each text once
-    tables  for each table how many rows it has, and the columns `form` and those of a PageRow: the
+    tables  for each table how many rows it has, and the columns `form` and those of `Columns`: the
             number of a form or a text for each row, or one number if all rows have the same
     """
-    forms = defaultdict[tuple[Any, ...], int](count().__next__)
+    forms = defaultdict[tuple[str, frozenset[str]], int](count().__next__)
     texts = defaultdict[str, int](count().__next__)
 
-    def number(rows: Sequence[PageRow]) -> dict[str, list[int] | int]:
-        columns = dict(zip(PageRow._fields, zip(*rows, strict=True), strict=True))
-        numbers = {name: list(map(texts.__getitem__, column)) for name, column in columns.items()}
-        has_texts = (map(bool, column) for column in columns.values())
-        numbers["form"] = [forms[form] for form in zip(columns["style"], *has_texts, strict=True)]
-        return {name: found if len({*found}) > 1 else found[0] for name, found in numbers.items()}
+    def number(columns: Columns) -> dict[str, list[int] | int]:
+        found = {name: {*column} for name, column in columns.items()}
+        numbers: dict[str, list[int] | int] = {
+            name: list(map(texts.__getitem__, column)) if len(found[name]) > 1 else texts[column[0]]
+            for name, column in columns.items()
+        }
+        filled = {name for name, column in found.items() if "" not in column}
+        mixed = [name for name, column in found.items() if "" in column and len(column) > 1]
+        has_texts = (map(bool, columns[name]) for name in mixed)
+        shapes = list(zip(columns["style"], *has_texts, strict=True))
+        form_of = {
+            (style, *has): forms[style, frozenset(filled.union(compress(mixed, has)))]
+            for style, *has in dict.fromkeys(shapes)
+        }
+        numbers["form"] = list(map(form_of.__getitem__, shapes))
+        return numbers if len(form_of) > 1 else numbers | {"form": form_of[shapes[0]]}
 
     values = {
         "first": FIRST,
         "limits": limits,
         "tables": [
-            {"rows": len(table.rows), "columns": number(table.rows) if table.rows else {}}
+            {"rows": table.size, "columns": number(table.columns) if table.size else {}}
             for table in tables
         ],
         "forms": [
             draw(
-                {
-                    name: f"{{{name}}}" if has else ""
-                    for name, has in zip(PageRow._fields, has_texts, strict=True)
-                }
+                {name: f"{{{name}}}" if name in has else "" for name in tables[0].columns}
                 | {"style": style}
             )
-            for style, *has_texts in forms
+            for style, has in forms
         ],
         "texts": list(map(escape_text, texts)),
     }
@@ -87,6 +107,8 @@ def format_data(
 
 def list_choices(tables: Iterable[PageTable]) -> dict[str, list[str]]:
     """Return each filter of a page with up to 1,000 of the values that occur."""
-    rows = [row for table in tables for row in table.rows]
+    columns = [table.columns for table in tables]
     names = ("owner", "kind", "key", "news")
-    return {name: sorted({getattr(row, name) for row in rows} - {""})[:1000] for name in names}
+    return {
+        name: sorted({*chain(*(each[name] for each in columns))} - {""})[:1000] for name in names
+    }
