@@ -14,7 +14,7 @@ SIX_HOURS = 6 * 60 * 60
 GUARDS = {"would_throttle": 60}
 
 
-def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
+def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:  # noqa: PLR0915 - one story
     """A plan shows it as a range, a guard blocks that or the unknown, and a page has a bar."""
     connection = tmp_path / "monitoring.properties"
     environment = {"QUOTA_OPS_CONNECTION_MONITORING": str(connection)}
@@ -68,3 +68,10 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:
     cut = "would_throttle: whom user=etl producer_byte_rate would have throttled is not known"
     assert f"{cut}: {why}" in unknown.stdout
     assert f"Whom the cuts would have throttled cannot be determined: {why}" in back.stdout
+
+    override = ("--allow", "would_throttle", "--reason", "agreed", "--by", "carol")
+    overridden = lab.call("reconcile", "demo", *override, environment=environment)
+    assert overridden.returncode == 0, overridden.stdout
+    changes = lab.call("history", "demo", "--changes").stdout.splitlines()
+    cut = next(row for row in changes if "1 MB/s -> 500 kB/s" in row)
+    assert re.split(r" {2,}", cut)[5:8] == ["team", "carol: agreed", "carol"], "who approved it"

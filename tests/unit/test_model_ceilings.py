@@ -8,7 +8,7 @@ from quota_ops.model.plans.ceilings import Ceiling, exceeds_ceiling, judge_ceili
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.plans.strict_policy import combine_strictly
+from quota_ops.model.plans.strict_policy import Grounds, combine_strictly
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.stored import from_json, to_json
 
@@ -83,9 +83,9 @@ def test_rows_above_a_ceiling(
 
 def test_the_row_of_a_ceiling_needs_attention() -> None:
     """The row that is above the ceiling is the one that the guard blocks."""
-    assert is_blocked_by(Guard.ABOVE_CEILING, RAISED, policy(2000.0))
-    assert not is_blocked_by(Guard.ABOVE_CEILING, RAISED, policy(3000.0))
-    strict = combine_strictly(policy(2000.0), policy(3000.0))
+    assert is_blocked_by(Guard.ABOVE_CEILING, RAISED, Grounds(policy(2000.0)))
+    assert not is_blocked_by(Guard.ABOVE_CEILING, RAISED, Grounds(policy(3000.0)))
+    strict = Grounds(policy(3000.0), (policy(2000.0),))
     assert is_blocked_by(Guard.ABOVE_CEILING, RAISED, strict), "as the last applied policy says"
     assert not exceeds_ceiling(row("a", 5000.0, None), policy(2000.0).ceilings)
 

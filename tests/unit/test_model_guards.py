@@ -18,6 +18,7 @@ from quota_ops.model.plans.guard import (
 )
 from quota_ops.model.plans.guard_rules import EarlierRuns, is_blocked_by, judge, judge_alteration
 from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.plans.strict_policy import Grounds
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.owners import Owner, OwnerChange, OwnerIndex
 from quota_ops.model.quotas.rows import Key
@@ -124,15 +125,16 @@ def throttling_of(case: dict[str, Any]) -> Throttling | None:
     if found is None:
         return None
     if isinstance(found, str):
-        return Throttling(7, "2026-11-26T00:00:00Z", (), found)
+        cuts = tuple(CutUse(f"user={row['who']}", KEY, why="unknown") for row in case["rows"])
+        return Throttling(7, "2026-11-26T00:00:00Z", cuts, found)
     seen = case.get("seen", 1.0)
-    cuts = (
+    cuts = tuple(
         CutUse(f"user={who}", KEY, (Delays(f"user={who}", "1", 0, 60 * use, 1, 0, 1, seen),))
         if not isinstance(use, str)
         else CutUse(f"user={who}", KEY, why=use)
         for who, use in found.items()
     )
-    return Throttling(7, "2026-11-26T00:00:00Z", tuple(cuts))
+    return Throttling(7, "2026-11-26T00:00:00Z", cuts)
 
 
 def said(finding: GuardFinding) -> tuple[str, str]:
@@ -142,53 +144,38 @@ def said(finding: GuardFinding) -> tuple[str, str]:
 
 @pytest.mark.parametrize("case", CASES)
 def test_guards_speak(case: dict[str, Any]) -> None:
-    """Each guard that a case names has its finding, and no other guard has one."""
-    rows = [difference(row) for row in case.get("rows", [])]
+    """Each guard that a case names has its finding, and no other guard has one.
+
+    The rows that a guard blocks are known, and are as many as its finding counts.
+    """
+    rows = [(row["who"], difference(row)) for row in case.get("rows", [])]
+    risks, earlier = risks_of(case, [row for _, row in rows]), earlier_runs_of(case)
+    grounds = Grounds(policy_of(case), earlier.policies, throttling_of(case))
 
     findings = judge(
-        [row for row in rows if row.action in WRITES],
-        policy=policy_of(case),
+        [row for _, row in rows if row.action in WRITES],
+        policy=grounds.policy,
         commit=case.get("commit"),
         desired=case.get("desired", 10),
-        earlier=earlier_runs_of(case),
+        earlier=earlier,
         clients=clients_of(case),
-        throttling=throttling_of(case),
-        risks=risks_of(case, rows),
+        throttling=grounds.throttling,
+        risks=risks,
     )
 
     expected = [*case.get("says", {}).items(), *case.get("also", {}).items()]
     assert sorted(map(said, findings)) == sorted(expected)
-
-
-@pytest.mark.parametrize("case", [one for one in CASES if "about" in one.values[0]])
-def test_guards_know_the_rows_they_mean(case: dict[str, Any]) -> None:
-    """The rows that a guard is about can be told from the others."""
-    rows = [(row["who"], difference(row)) for row in case.get("rows", [])]
-    policy, risks = policy_of(case), risks_of(case, [row for _, row in rows])
-
-    for guard, about in case["about"].items():
-        assert [
-            who for who, row in rows if is_blocked_by(guard, row, policy, risks.get(row.id))
-        ] == about
-
-
-def test_guards_that_judge_the_whole_plan_mean_no_row() -> None:
-    """A changed policy and an older commit are not about any row."""
-    row = difference({"who": "alice", "kind": "pending", "before": inf, "after": 1})
-    policy = policy_of({})
-
-    assert not is_blocked_by(Guard.POLICY_CHANGED, row, policy)
-    assert not is_blocked_by(Guard.WENT_BACK, row, policy)
-
-
-@pytest.mark.parametrize("guard", Guard)
-def test_each_guard_is_about_rows_or_the_whole_plan(guard: Guard) -> None:
-    """A guard without a rule for rows would seem to be about no row; it is an error instead."""
-    row = difference({"who": "alice", "kind": "pending", "before": 2, "after": 1})
-
-    assert not is_blocked_by(guard, row, policy_of({}))
-    with pytest.raises(ValueError, match="is not a valid Kind"):
-        is_blocked_by("new_guard", row, policy_of({}))
+    about = {
+        guard.value: [
+            who for who, row in rows if is_blocked_by(guard, row, grounds, risks.get(row.id))
+        ]
+        for guard in Guard
+    }
+    assert about | case.get("about", {}) == about
+    per_owner = Guard.OWNER_REMOVED
+    assert {one.guard: len(about[one.guard]) for one in findings if one.guard != per_owner} == {
+        one.guard: one.rows for one in findings if one.guard != per_owner
+    }
 
 
 def test_a_name_that_is_no_guard_is_told() -> None:

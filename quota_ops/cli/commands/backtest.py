@@ -37,7 +37,8 @@ def backtest(
     """
     from quota_ops.desired.read import read_policy
     from quota_ops.model.errors import InvalidInput
-    from quota_ops.model.history.backtest import NOT_TRIED, count_unknown, judge_plans, list_plans
+    from quota_ops.model.history.backtest import count_unknown, judge_plans, list_plans
+    from quota_ops.model.plans.guard import NOT_TRIED
     from quota_ops.report.screens.backtest import backtest_screen, blocked_json
     from quota_ops.sql.history import read_events
     from quota_ops.store.places.run_store import find_run_store

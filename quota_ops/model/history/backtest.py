@@ -6,20 +6,12 @@ from typing import NamedTuple
 from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.plans.effect import Risk
-from quota_ops.model.plans.guard import Guard, GuardFinding
+from quota_ops.model.plans.guard import NOT_TRIED, Guard, GuardFinding
 from quota_ops.model.plans.guard_rules import EarlierRuns, is_blocked_by, judge
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.strict_policy import Grounds
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key
-
-NOT_TRIED = (
-    Guard.WOULD_THROTTLE,
-    Guard.UNPROTECTED,
-    Guard.POLICY_CHANGED,
-    Guard.WENT_BACK,
-    Guard.OLD_LEDGER,
-)
-"""The guards that compare with what the history lacks: use, policies, commits, ledgers."""
 
 
 class PastPlan(NamedTuple):
@@ -163,6 +155,6 @@ def _count_owners(
 ) -> tuple[tuple[str | None, int], ...]:
     counts: dict[str | None, int] = {}
     for row in plan.writes:
-        if is_blocked_by(finding.guard, row, policy, plan.risks.get(row.id)):
+        if is_blocked_by(finding.guard, row, Grounds(policy), plan.risks.get(row.id)):
             counts[row.owner] = counts.get(row.owner, 0) + 1
     return tuple(sorted(counts.items(), key=lambda item: (-item[1], str(item[0]))))

@@ -70,7 +70,8 @@ def judge_ceilings(
         if raised and total > most:
             words = f"{owner} would have {format_limit(key, total)} of {key} together, above its"
             words += f" {format_limit(key, most)}"
-            yield make_finding(Guard.ABOVE_CEILING, words, raised, share=100 * total / most)
+            what = [owner, key, sorted(row.entity for row in raised)]
+            yield make_finding(Guard.ABOVE_CEILING, words, share=100 * total / most, what=what)
 
 
 _NO_CEILING = float("inf")

@@ -11,9 +11,10 @@ raise or any other risk, and the limits of other writes are compared as if it we
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from math import ceil
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -28,8 +29,7 @@ from quota_ops.model.plans.policy import SHARE_COUNTS_FROM, DriftPolicy, GuardTh
 from quota_ops.model.plans.strict_policy import (
     APPLIED,
     APPLIED_OR_MERGED,
-    Thresholds,
-    build_unprotected_filter,
+    Grounds,
     combine_strictly,
 )
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
@@ -103,21 +103,16 @@ def judge(
     A row whose temporary value ended was judged when that value was planned, with what it returns
     to. No guard about a row's value blocks it.
     """
-    thresholds = Thresholds(policy, earlier.strict_policy, earlier.source)
+    grounds = Grounds(policy, earlier.policies, throttling, earlier.source)
     new = [row for row in writes if not row.is_return]
     clears = [row for row in new if row.action is Action.CLEAR]
-    changes = [(row, risks.get(row.id)) for row in new if not row.restores]
     return (
-        *_removals(clears, thresholds, earlier),
+        *_removals(clears, grounds, earlier),
         *_owners(clears, new, earlier),
-        *_limits(changes, thresholds, _ON_VALUES),
+        *_judge_rows(writes, risks, grounds),
         *_given_away(earlier.owner_changes, policy),
-        *_by_kind(new, thresholds),
-        *_late_and_returned(new, thresholds),
-        *_unprotected(writes, policy, earlier),
-        *_limits(changes, thresholds, (Guard.DEFAULT_TOUCHED,)),
-        *_clients(clients, risks, thresholds),
-        *_throttling(new, throttling, risks, thresholds),
+        *_clients(clients, risks, grounds),
+        *_throttling(writes, grounds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
         *_empty(clears, desired),
@@ -129,12 +124,10 @@ def _empty(clears: Sequence[Difference], desired: int) -> Findings:
         yield make_finding(Guard.EMPTY_DESIRED, "Git declares no quota", clears)
 
 
-def _removals(
-    clears: Sequence[Difference], thresholds: Thresholds, earlier: EarlierRuns
-) -> Findings:
-    most, removed = thresholds.of("removals"), len(clears)
+def _removals(clears: Sequence[Difference], grounds: Grounds, earlier: EarlierRuns) -> Findings:
+    most, removed = grounds.find_threshold("removals"), len(clears)
     share = 100 * removed / earlier.owned if earlier.owned else 0.0
-    least = thresholds.of("removals_share")
+    least = grounds.find_threshold("removals_share")
     if removed > most.value:
         words = f"{counted(removed, 'removal')}, more than {most.value:,}{most.source}"
         yield make_finding(Guard.REMOVALS, words, clears, share)
@@ -183,43 +176,6 @@ def _given_away(changes: Sequence[OwnerChange], policy: Policy) -> Findings:
         yield make_finding(Guard.FOREIGN_OWNER, words, what=what)
 
 
-def _by_kind(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
-    for kind, guard, words in (
-        (Kind.TAKEOVER, Guard.TAKEOVER, "unmanaged, with another value on the cluster"),
-        (Kind.CONFLICT, Guard.CONFLICT, "changed both in Git and on the cluster"),
-        (Kind.CHANGED_SINCE, Guard.CHANGED_SINCE, "removed from Git, then changed on the cluster"),
-        (Kind.DRIFTED, Guard.DRIFT, f"changed on the cluster, and {thresholds.drift_words}"),
-    ):
-        rows = [row for row in writes if row.kind is kind]
-        if rows and (kind is not Kind.DRIFTED or thresholds.strict.drift is not DriftPolicy.REPAIR):
-            yield make_finding(guard, f"{name_rows(rows)} {words}", rows)
-
-
-def _unprotected(writes: Sequence[Difference], policy: Policy, earlier: EarlierRuns) -> Findings:
-    tests = [
-        build_unprotected_filter(policy, earlier_policy) for earlier_policy in earlier.policies
-    ]
-    rows = [row for row in writes if any(is_unprotected(row) for is_unprotected in tests)]
-    if rows:
-        words = f"would change, although excluded by the {earlier.source} policy"
-        yield make_finding(Guard.UNPROTECTED, f"{name_rows(rows)} {words}", rows)
-
-
-def _late_and_returned(writes: Sequence[Difference], thresholds: Thresholds) -> Findings:
-    late = [row for row in writes if row.kind is Kind.LATE_WRITE]
-    if late and thresholds.strict.drift is not DriftPolicy.REPAIR:
-        seems = f"the write of run {late[0].run} seems to have arrived late"
-        yield make_finding(
-            Guard.LATE_WRITE, f"{name_rows(late)}: {seems}, and {thresholds.drift_words}", late
-        )
-    returned = [row for row in writes if row.kind is Kind.RETURNED]
-    if returned:
-        first = returned[0]
-        did = "cleared" if first.memory == CLEARED else "wrote late"
-        what = f"not in Git, and on the cluster with a value that run {first.run} {did}"
-        yield make_finding(Guard.RETURNED, f"{name_rows(returned)}: {what}", returned)
-
-
 def _commits_and_policy(
     writes: Sequence[Difference], policy: Policy, commit: str | None, earlier: EarlierRuns
 ) -> Findings:
@@ -259,9 +215,6 @@ def _old_ledger(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
         )
 
 
-RowTest = Callable[[Difference, Risk | None, GuardThresholds], bool]
-
-
 def _cuts(row: Difference, risk: Risk | None, guards: GuardThresholds) -> bool:
     return is_cut(row, guards.cut_share) or (risk is not None and risk.cut > guards.cut_share)
 
@@ -279,36 +232,9 @@ def _leaves_unlimited(row: Difference, risk: Risk | None, _guards: GuardThreshol
     return is_limited and row.target is not None and not limits_a_client(row.key, row.target)
 
 
-_ON_LIMITS: Mapping[str, RowTest] = {
-    Guard.CUT: _cuts,
-    Guard.RAISE: _raises,
-    Guard.UNLIMITED: _leaves_unlimited,
-    Guard.SMALL_LIMIT: lambda row, _risk, guards: is_small(row, guards),
-    Guard.FOREIGN_OWNER: lambda _row, risk, _guards: risk is not None and risk.foreign is not None,
-    Guard.DEFAULT_TOUCHED: lambda row, _risk, _guards: row.has_default,
-}
-"""The guards that compare limits, and which rows each finds."""
-_ON_VALUES = tuple(guard for guard in _ON_LIMITS if guard != Guard.DEFAULT_TOUCHED)
-
-
-def _limits(changes: Sequence[Judged], thresholds: Thresholds, guards: Sequence[str]) -> Findings:
-    """Yield the findings of the guards that compare limits before and after.
-
-    A row that is new or removed changes the limits of clients to which another quota applies before
-    or after it, as its risk shows.
-    """
-    strict = thresholds.strict.guards
-    for guard in guards:
-        is_found = _ON_LIMITS[guard]
-        if found := [change for change in changes if is_found(*change, strict)]:
-            rows = [row for row, _ in found]
-            words = "; ".join(_limit_words(guard, found, thresholds))
-            yield make_finding(guard, f"{words}{_name_return(rows)}", rows)
-
-
-def _name_return(rows: Sequence[Difference]) -> str:
+def _name_return(found: Sequence[Judged]) -> str:
     """Return what the first temporary value of some rows returns to, which counts too."""
-    row = next((row for row in rows if row.returns_to is not None), None)
+    row = next((row for row, _ in found if row.returns_to is not None), None)
     if row is None:
         return ""
     then = format_limit(row.key, row.returns_to or None)
@@ -324,50 +250,58 @@ def judge_alteration(
     return tuple(finding for finding in found if finding.guard in OF_ALTER)
 
 
-def _limit_words(guard: str, found: Sequence[Judged], thresholds: Thresholds) -> Iterator[str]:
-    """Yield the sentences of a guard about the rows that it found."""
-    rows = [row for row, _ in found]
-    who = name_rows(rows)
-    match guard:
-        case Guard.CUT:
-            share = thresholds.of("cut_share")
-            yield f"{who} would fall by more than {share.value:g} %{share.source}"
-        case Guard.RAISE:
-            factor = thresholds.of("raise_factor")
-            rises = "rise" if is_raise(rows[0], factor.value) else "raise the limit of some clients"
-            yield f"{who} would {rises} to more than {factor.value:,.12g} times{factor.source}"
-        case Guard.UNLIMITED:
-            yield f"{who} would lift the limit of clients"
-        case Guard.SMALL_LIMIT:
-            yield ", and ".join(_describe_small(rows, thresholds))
-        case Guard.FOREIGN_OWNER:
-            yield from _describe_foreign_rows(found)
-        case _:
-            yield f"{who} would change; a default applies to many clients"
+def _describe_cuts(found: Sequence[Judged], grounds: Grounds) -> str:
+    share = grounds.find_threshold("cut_share")
+    return f"{_name(found)} would fall by more than {share.value:g} %{share.source}"
 
 
-def _describe_foreign_rows(found: Sequence[Judged]) -> Iterator[str]:
-    """Yield a sentence for each pair of owners."""
+def _describe_raises(found: Sequence[Judged], grounds: Grounds) -> str:
+    factor = grounds.find_threshold("raise_factor")
+    is_evident = is_raise(found[0][0], factor.value)
+    rises = "rise" if is_evident else "raise the limit of some clients"
+    return f"{_name(found)} would {rises} to more than {factor.value:,.12g} times{factor.source}"
+
+
+def _describe_foreign_rows(found: Sequence[Judged], _grounds: Grounds) -> str:
+    """Return a sentence for each pair of owners."""
     owners: dict[tuple[str | None, str | None], list[Difference]] = {}
     for row, risk in found:
         owners.setdefault((row.owner, risk and risk.foreign), []).append(row)
-    for (own, other), some in owners.items():
-        whose = f"of {own}" if own else "of no owner"
-        yield f"{name_rows(some)} {whose} would change limits that {other} set for its clients"
+    return "; ".join(
+        f"{name_rows(rows)} {f'of {own}' if own else 'of no owner'} would change limits that "
+        f"{other} set for its clients"
+        for (own, other), rows in owners.items()
+    )
 
 
-def _describe_small(small: Sequence[Difference], thresholds: Thresholds) -> Iterator[str]:
-    """Yield a sentence for the limits of each unit, starting with the unit of the first row."""
+def _describe_small(found: Sequence[Judged], grounds: Grounds) -> str:
+    """Return a sentence for the limits of each unit, starting with the unit of the first row."""
     by_threshold: dict[str, list[Difference]] = {}
-    for row in small:
+    for row, _ in found:
         by_threshold.setdefault(str(QUOTA_KEYS[row.key].small_guard), []).append(row)
+    sentences = []
     for name, rows in by_threshold.items():
-        least = thresholds.of(name)
+        least = grounds.find_threshold(name)
         below = f"below {format_limit(rows[0].key, least.value)}{least.source}"
-        yield f"{name_rows(rows)} would be set {below}"
+        sentences.append(f"{name_rows(rows)} would be set {below}")
+    return ", and ".join(sentences)
 
 
-def _clients(clients: InventoryEffects | None, risks: Risks, thresholds: Thresholds) -> Findings:
+def _describe_late(found: Sequence[Judged]) -> str:
+    return f"{_name(found)}: the write of run {found[0][0].run} seems to have arrived late"
+
+
+def _describe_returned(found: Sequence[Judged], _grounds: Grounds) -> str:
+    first = found[0][0]
+    did = "cleared" if first.memory == CLEARED else "wrote late"
+    return f"{_name(found)}: not in Git, and on the cluster with a value that run {first.run} {did}"
+
+
+def _describe_unprotected(found: Sequence[Judged], grounds: Grounds) -> str:
+    return f"{_name(found)} would change, although excluded by the {grounds.source} policy"
+
+
+def _clients(clients: InventoryEffects | None, risks: Risks, grounds: Grounds) -> Findings:
     """Yield the finding of the guard that counts the clients of the inventory that lose.
 
     If they cannot be counted, it blocks what may cut or limit a client.
@@ -381,8 +315,8 @@ def _clients(clients: InventoryEffects | None, risks: Risks, thresholds: Thresho
         return
     if not clients.total.losing:
         return
-    total, most = clients.total, thresholds.of("blast_radius")
-    least = thresholds.of("blast_radius_share")
+    total, most = clients.total, grounds.find_threshold("blast_radius")
+    least = grounds.find_threshold("blast_radius_share")
     share = 100 * total.losing / total.clients
     if total.losing > most.value:
         lost = f"{counted(total.losing, 'client')} would or may get less, more than "
@@ -394,29 +328,18 @@ def _clients(clients: InventoryEffects | None, risks: Risks, thresholds: Thresho
         yield make_finding(Guard.BLAST_RADIUS, words, share=share, what="clients")
 
 
-def _throttling(
-    writes: Sequence[Difference], found: Throttling | None, risks: Risks, thresholds: Thresholds
-) -> Findings:
-    """Yield the finding of the guard that compares cuts with recent use.
-
-    A cut also blocks if its use is unknown, or not seen for long enough, because nobody knows then
-    whom it would throttle.
-    """
-    most = thresholds.of("would_throttle")
-    if most.value is None or found is None:
+def _throttling(writes: Sequence[Difference], grounds: Grounds) -> Findings:
+    """Yield the finding of the guard that compares cuts with recent use."""
+    most, found = grounds.find_threshold("would_throttle"), grounds.throttling
+    rows = [row for row in writes if is_blocked_by(Guard.WOULD_THROTTLE, row, grounds)]
+    if not rows or found is None:
         return
-    losing = [row for row in writes if not row.restores and row.id in risks and risks[row.id].loses]
-    cuts = {Key(cut.entity, cut.key): cut for cut in found.cuts}
-    longest = {row.id: cuts[row.id].longest for row in losing if row.id in cuts}
-    throttled = [row for row in losing if longest.get(row.id, 0.0) > 60 * most.value]
-    unknown = [
-        row
-        for row in losing
-        if found.trouble or cuts[row.id].why or (cuts[row.id].doubt and row not in throttled)
-    ]
+    cuts = [grounds.cuts[row.id] for row in rows]
+    throttled = [row for row, cut in zip(rows, cuts, strict=True) if cut.longest > 60 * most.value]
+    unknown = [row for row in rows if grounds.cuts[row.id].why or row not in throttled]
+    worst = max(cuts, key=lambda cut: cut.longest)
     words = []
     if throttled:
-        worst = max((cuts[row.id] for row in throttled), key=lambda cut: cut.longest)
         is_whole = worst.worst is not None and worst.worst.is_whole
         minutes = counted(ceil(worst.longest / 60), "minute")
         allowed = f"more than {counted(most.value, 'minute')}{most.source}"
@@ -426,41 +349,136 @@ def _throttling(
             f"{found.days} days, {allowed}"
         )
     if unknown:
-        why = found.trouble or cuts[unknown[0].id].doubt
+        why = found.trouble or grounds.cuts[unknown[0].id].doubt
         words.append(f"whom {name_rows(unknown)} would have throttled is not known: {why}")
-    if words:
-        share = ceil(max(longest.values(), default=0.0) / 864 / found.days)
-        rows = [row for row in losing if row in throttled or row in unknown]
-        yield make_finding(Guard.WOULD_THROTTLE, "; ".join(words), rows, share)
+    share = ceil(worst.longest / 864 / found.days)
+    yield make_finding(Guard.WOULD_THROTTLE, "; ".join(words), rows, share)
 
 
-def name_rows(rows: Sequence[Difference]) -> str:
+def name_rows(rows: Iterable[Difference]) -> str:
     """Format the first row, and the number of the others."""
     return name_first(f"{row.entity} {row.key}" for row in rows)
 
 
-_ABOUT_CLEARS = {Guard.REMOVALS, Guard.OWNER_REMOVED, Guard.OLD_LEDGER, Guard.EMPTY_DESIRED}
-_WHOLE_PLAN = {
-    *(Guard.BLAST_RADIUS, Guard.WOULD_THROTTLE, Guard.UNPROTECTED),
-    *(Guard.POLICY_CHANGED, Guard.WENT_BACK),
+RowTest = Callable[[Difference, Risk | None, Grounds], bool]
+
+
+class Rule(NamedTuple):
+    """Which writes a guard blocks and, if it judges each by itself, its message about them."""
+
+    finds: RowTest
+    describe: Callable[[Sequence[Judged], Grounds], str] | None = None
+
+
+def _of_limits(
+    finds: Callable[[Difference, Risk | None, GuardThresholds], bool],
+    describe: Callable[[Sequence[Judged], Grounds], str],
+) -> Rule:
+    """Return the rule of a guard that compares limits before and after.
+
+    A row that is new or removed changes the limits of clients to which another quota applies before
+    or after it, as its risk shows.
+    """
+    return Rule(
+        lambda row, risk, grounds: not row.is_agreed and finds(row, risk, grounds.strict.guards),
+        lambda found, grounds: f"{describe(found, grounds)}{_name_return(found)}",
+    )
+
+
+def _of_kind(kind: Kind, words: str) -> Rule:
+    return Rule(
+        lambda row, _risk, _grounds: row.kind is kind and not row.is_return,
+        lambda found, _grounds: f"{_name(found)} {words}",
+    )
+
+
+def _of_drift(kind: Kind, describe: Callable[[Sequence[Judged]], str]) -> Rule:
+    """Return the rule of a guard that blocks only if the policy does not repair all drift."""
+    return Rule(
+        lambda row, _risk, grounds: (
+            row.kind is kind
+            and not row.is_return
+            and grounds.strict.drift is not DriftPolicy.REPAIR
+        ),
+        lambda found, grounds: f"{describe(found)}, and {grounds.drift_words}",
+    )
+
+
+def _is_clear(row: Difference, _risk: Risk | None, _grounds: Grounds) -> bool:
+    return row.action is Action.CLEAR and not row.is_return
+
+
+def _may_throttle(row: Difference, _risk: Risk | None, grounds: Grounds) -> bool:
+    """Return whether a cut would have throttled clients for too long.
+
+    A cut also blocks if its use is unknown, or not seen for long enough, because nobody knows then
+    whom it would throttle.
+    """
+    most, cut = grounds.strict.guards.would_throttle, grounds.cuts.get(row.id)
+    if most is None or cut is None or row.is_agreed:
+        return False
+    return cut.longest > 60 * most or cut.doubt is not None
+
+
+def _name(found: Sequence[Judged]) -> str:
+    return name_rows(row for row, _ in found)
+
+
+_RULES: Mapping[str, Rule] = {
+    Guard.REMOVALS: Rule(_is_clear),
+    Guard.OWNER_REMOVED: Rule(_is_clear),
+    Guard.OLD_LEDGER: Rule(_is_clear),
+    Guard.EMPTY_DESIRED: Rule(_is_clear),
+    Guard.CUT: _of_limits(_cuts, _describe_cuts),
+    Guard.RAISE: _of_limits(_raises, _describe_raises),
+    Guard.UNLIMITED: _of_limits(
+        _leaves_unlimited, lambda found, _: f"{_name(found)} would lift the limit of clients"
+    ),
+    Guard.SMALL_LIMIT: _of_limits(
+        lambda row, _risk, guards: is_small(row, guards), _describe_small
+    ),
+    Guard.FOREIGN_OWNER: _of_limits(
+        lambda _row, risk, _guards: risk is not None and risk.foreign is not None,
+        _describe_foreign_rows,
+    ),
+    Guard.TAKEOVER: _of_kind(Kind.TAKEOVER, "unmanaged, with another value on the cluster"),
+    Guard.CONFLICT: _of_kind(Kind.CONFLICT, "changed both in Git and on the cluster"),
+    Guard.CHANGED_SINCE: _of_kind(
+        Kind.CHANGED_SINCE, "removed from Git, then changed on the cluster"
+    ),
+    Guard.DRIFT: _of_drift(Kind.DRIFTED, lambda found: f"{_name(found)} changed on the cluster"),
+    Guard.LATE_WRITE: _of_drift(Kind.LATE_WRITE, _describe_late),
+    Guard.RETURNED: Rule(_of_kind(Kind.RETURNED, "").finds, _describe_returned),
+    Guard.UNPROTECTED: Rule(
+        lambda row, _risk, grounds: grounds.is_unprotected(row), _describe_unprotected
+    ),
+    Guard.DEFAULT_TOUCHED: _of_limits(
+        lambda row, _risk, _guards: row.has_default,
+        lambda found, _: f"{_name(found)} would change; a default applies to many clients",
+    ),
+    Guard.ABOVE_CEILING: Rule(
+        lambda row, _risk, grounds: exceeds_ceiling(row, grounds.strict.ceilings)
+    ),
+    Guard.WOULD_THROTTLE: Rule(_may_throttle),
 }
-"""The guards that judge a plan as a whole. Any other that has no rule for rows is a kind."""
+"""The rules of the guards that block single rows. Any other guard judges the plan as a whole."""
 
 
-def is_blocked_by(guard: str, row: Difference, policy: Policy, risk: Risk | None = None) -> bool:
+def _judge_rows(writes: Sequence[Difference], risks: Risks, grounds: Grounds) -> Findings:
+    """Yield the findings of the guards that judge each row by itself."""
+    for guard, rule in _RULES.items():
+        if rule.describe is None:
+            continue
+        judged = [(row, risks.get(row.id)) for row in writes]
+        if found := [(row, risk) for row, risk in judged if rule.finds(row, risk, grounds)]:
+            yield make_finding(guard, rule.describe(found, grounds), [row for row, _ in found])
+
+
+def is_blocked_by(guard: str, row: Difference, grounds: Grounds, risk: Risk | None = None) -> bool:
     """Return whether a guard blocks because of this row; some guards judge the whole plan.
 
-    `policy` is the policy that the guards used. `risk` is the risk of the row, None if its values
+    `grounds` are what the guards compared with. `risk` is the risk of the row, None if its values
     show it.
     """
-    if row.is_return:
-        return False
-    if row.action not in WRITES or guard in _ABOUT_CLEARS:
-        return row.action is Action.CLEAR and guard in _ABOUT_CLEARS
-    if guard in _ON_LIMITS:
-        return not row.restores and _ON_LIMITS[guard](row, risk, policy.guards)
-    if guard == Guard.ABOVE_CEILING:
-        return exceeds_ceiling(row, policy.ceilings)
-    if guard in _WHOLE_PLAN:
-        return False
-    return row.kind is (Kind.DRIFTED if guard == Guard.DRIFT else Kind(guard))
+    rule = _RULES.get(guard)
+    return rule is not None and row.action in WRITES and rule.finds(row, risk, grounds)

@@ -11,7 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from quota_ops.model.plans.effect import NO_RISK, Effect
-from quota_ops.model.plans.guard import Guard, GuardFinding
+from quota_ops.model.plans.guard import HOLDING_REPAIRS, GuardFinding
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import ApprovalPolicy, GuardThresholds, Policy
 from quota_ops.model.plans.strict_policy import combine_strictly
@@ -27,17 +27,6 @@ NAMED = 32
 
 _DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
 _REPAIRED = frozenset({Kind.DRIFTED, Kind.LATE_WRITE})
-_DISTRUST = frozenset(
-    {
-        Guard.DRIFT,
-        Guard.LATE_WRITE,
-        Guard.UNPROTECTED,
-        Guard.POLICY_CHANGED,
-        Guard.WENT_BACK,
-        Guard.OLD_LEDGER,
-    }
-)
-"""The guards that hold back repairs too."""
 _LEAST = nextafter(-100.0, 0.0)
 
 
@@ -131,9 +120,8 @@ class Plan(PlanHead, frozen=True, dict=True):
 
     def _list_repairs(self, blocking: Sequence[GuardFinding]) -> tuple[Difference, ...]:
         guards = {finding.guard for finding in blocking}
-        if not guards or self.strict_policy.approval is ApprovalPolicy.ALWAYS:
-            return ()
-        if guards & _DISTRUST:
+        is_always = self.strict_policy.approval is ApprovalPolicy.ALWAYS
+        if not guards or is_always or guards & HOLDING_REPAIRS:
             return ()
         return tuple(row for row in self.writes if row.restores and row.kind in _REPAIRED)
 

@@ -1,7 +1,8 @@
 """The stricter of two policies, which the guards use: no commit can loosen its own check."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Any, NamedTuple
 
 from msgspec.structs import replace
@@ -12,6 +13,8 @@ from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import Key
+from quota_ops.model.usage.throttling import CutUse, Throttling
 
 _DRIFT = (DriftPolicy.REPAIR, DriftPolicy.ASK, DriftPolicy.REPORT)
 _APPROVAL = (ApprovalPolicy.NEVER, ApprovalPolicy.ON_BREACH, ApprovalPolicy.ALWAYS)
@@ -60,25 +63,41 @@ class Threshold(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Thresholds:
-    """The thresholds that the guards use, and the policy that each comes from.
+class Grounds:
+    """What the guards compare a plan with: its policy, the earlier ones, and recent use.
 
-    `source` is what `applied` is: last applied or, in a review, merged.
+    `source` is what the earlier policies are: last applied or, in a review, also merged.
     """
 
     policy: Policy
-    applied: Policy | None
+    earlier: tuple[Policy, ...] = ()
+    throttling: Throttling | None = None
     source: str = APPLIED
-    strict: Policy = field(init=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "strict", combine_strictly(self.applied, self.policy))
+    @cached_property
+    def strict(self) -> Policy:
+        """The stricter of all these policies, field by field."""
+        return reduce(combine_strictly, (*self.earlier, self.policy))
 
-    def of(self, name: str) -> Threshold:
+    @cached_property
+    def cuts(self) -> Mapping[Key, CutUse]:
+        """The cuts that were compared with recent use."""
+        cuts = self.throttling.cuts if self.throttling else ()
+        return {Key(cut.entity, cut.key): cut for cut in cuts}
+
+    def find_threshold(self, name: str) -> Threshold:
         """Return a number of `guards` by its name."""
         new, strict = (getattr(policy.guards, name) for policy in (self.policy, self.strict))
         now = "not set" if new is None else f"{new:,g}"
         return Threshold(strict, "" if new == strict else f" (as {self.source}; now it is {now})")
+
+    def is_unprotected(self, row: Difference) -> bool:
+        """Return whether an earlier policy left a row alone that the new one may write."""
+        return any(is_unprotected(row) for is_unprotected in self._freed)
+
+    @cached_property
+    def _freed(self) -> list[Callable[[Difference], bool]]:
+        return [_build_unprotected_filter(self.policy, applied) for applied in self.earlier]
 
     @property
     def drift_words(self) -> str:
@@ -88,18 +107,14 @@ class Thresholds:
         return f"the {self.source} policy sets {self.strict.drift}"
 
 
-def build_unprotected_filter(
-    policy: Policy, applied: Policy | None
-) -> Callable[[Difference], bool]:
-    """Return a test for rows that the last applied policy left alone and the new one may write."""
-    if applied is None:
-        return _never
+def _build_unprotected_filter(policy: Policy, applied: Policy) -> Callable[[Difference], bool]:
+    """Return a test for rows that the applied policy left alone and the new one may write."""
     freed = FilterIndex(set(applied.protect) - set(policy.protect))
     scope = FilterIndex(applied.scope)
     widened = set(policy.scope) != set(applied.scope)
     clears = policy.clear_unmanaged and not applied.clear_unmanaged
     if not (set(applied.protect) - set(policy.protect) or widened or clears):
-        return _never
+        return lambda _row: False
 
     def is_unprotected(row: Difference) -> bool:
         entity = Entity.parse(row.entity)
@@ -107,7 +122,3 @@ def build_unprotected_filter(
         return outside or (clears and row.kind is Kind.UNMANAGED)
 
     return is_unprotected
-
-
-def _never(_row: Difference) -> bool:
-    return False

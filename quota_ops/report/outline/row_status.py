@@ -9,11 +9,10 @@ from itertools import groupby
 from typing import NamedTuple
 
 from quota_ops.model.plans.effect import Effect, Risk
-from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.plan import Plan, rank_by_risk
-from quota_ops.model.plans.strict_policy import build_unprotected_filter
+from quota_ops.model.plans.strict_policy import Grounds
 from quota_ops.model.quotas.difference import (
     DRIFT_KINDS,
     EARLIER_KINDS,
@@ -95,6 +94,8 @@ class ReportRow(NamedTuple):
     """Declared rows that lose clients to it: see OVERRIDES."""
     undeclared: frozenset[str] = frozenset()
     """The entities with the same key that only the cluster has, and that stay there."""
+    overridden: tuple[str, ...] = ()
+    """The guards that found this row, and that somebody overrode."""
 
     @property
     def guarded(self) -> bool:
@@ -164,10 +165,10 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     """Return the rows of a plan; remove their verdicts from `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     forgets = report.writes and any(broker.behind is not None for broker in report.brokers)
-    strict_policy = plan.strict_policy
-    blocking = list(dict.fromkeys(guard.guard for guard in plan.refused))
-    is_unprotected = build_unprotected_filter(plan.policy, plan.applied_policy)
-    blocks_unprotected = Guard.UNPROTECTED in blocking
+    blocking = {guard.guard for guard in plan.refused}
+    names = dict.fromkeys(guard.guard for guard in plan.guards)
+    earlier = () if plan.applied_policy is None else (plan.applied_policy,)
+    grounds = Grounds(plan.policy, earlier, report.throttling)
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
     overridden = find_overridden(report)
     origins = {**report.origins} | {row.id: Origin(row.words) for row in report.lost}
@@ -181,15 +182,16 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         if status is RowStatus.IN_SYNC and place in overridden:
             status = RowStatus.OVERRIDDEN
         risk = None if effect is None else effect.risk
-        guards = tuple(
-            guard for guard in blocking if is_blocked_by(guard, difference, strict_policy, risk)
-        )
-        if blocks_unprotected and difference.action in WRITES and is_unprotected(difference):
-            guards += (Guard.UNPROTECTED,)
+        found = [guard for guard in names if is_blocked_by(guard, difference, grounds, risk)]
+        guards = tuple(guard for guard in found if guard in blocking)
+        passed = tuple(guard for guard in found if guard not in blocking)
         taken = overrides.get(place, ())
         others = undeclared.get(difference.key, frozenset()) if effect else frozenset()
-        row = ReportRow(difference, status, *results, guards, True, origin, effect, taken, others)
-        rows.append(row)
+        rows.append(
+            ReportRow(
+                difference, status, *results, guards, True, origin, effect, taken, others, passed
+            )
+        )
     if blocking or report.effects:  # otherwise they are in order already
         rows.sort(key=_rank)
     return rows

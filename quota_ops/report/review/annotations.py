@@ -7,7 +7,6 @@ from typing import NamedTuple
 from quota_ops.findings.codes import CODES, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.plans.guard import MEANINGS, GuardFinding, format_override
-from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.review import ClusterReview, Review
 from quota_ops.report.outline import cells
@@ -102,11 +101,7 @@ def _of_rows(review: ClusterReview) -> Iterator[Annotation]:
             words = cells.describe_outcome(row.validated)
             yield _of_row(review, row, Level.ERROR, REJECTED, f"{_name(row)} is {words}")
     for guard in plan.refused:
-        blocked = [
-            row
-            for row in rows
-            if is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
-        ]
+        blocked = [row for row in rows if guard.guard in row.guards]
         declared = [row for row in blocked if row.difference.after is not None]
         for row in declared:
             yield _of_row(

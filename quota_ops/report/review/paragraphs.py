@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
-from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.entity import Entity
@@ -250,11 +249,10 @@ _FOREIGN_WAY = (
 
 def _list_places(review: ClusterReview, guard: GuardFinding) -> str:
     """Return where the rows that a guard found are declared: up to three places."""
-    plan = review.report.plan if review.report else None
     places = [
         f"{place[0]}:{place[1]}"
-        for row in (split_rows(review).written if plan else ())
-        if plan and is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
+        for row in split_rows(review).written
+        if guard.guard in (*row.guards, *row.overridden)
         if (place := find_place(review, row)) and not place[2]
     ]
     return f" ({name_first(places, _PLACES, code)})" if places else ""

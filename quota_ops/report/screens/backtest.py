@@ -5,6 +5,7 @@ from typing import Any
 
 from quota_ops.model.commit import named
 from quota_ops.model.history import backtest
+from quota_ops.model.plans.guard import NOT_TRIED
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
@@ -44,7 +45,7 @@ def _limitations(plans: Sequence[backtest.PastPlan]) -> Screen:
     """Return what the result leaves out, because the history does not have it."""
     then = counted(backtest.count_stopped_then(plans), "plan")
     always = (
-        f"Not tried: {', '.join(backtest.NOT_TRIED)}; the history lacks what they compare with. "
+        f"Not tried: {', '.join(NOT_TRIED)}; the history lacks what they compare with. "
         f"Guards that are not tried blocked {then} at the time."
     )
     without_clients, without_effects = backtest.count_unknown(plans)

@@ -11,7 +11,6 @@ from quota_ops.model.history.history import HISTORY, Mode
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.effect import NO_RISK
 from quota_ops.model.plans.guard import Guard, GuardFinding
-from quota_ops.model.plans.guard_rules import is_blocked_by
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.tables import LEDGER
@@ -154,16 +153,13 @@ def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
     plan = report.plan
     if not report.decisions or (plan and row.difference.id in plan.undecided):
         return None
+    found_by = {*row.guards, *row.overridden}
     return list_approvers(
         decision
         for decision in report.decisions
         if decision.said is DecisionKind.APPROVED
         or plan is None
-        or any(
-            not guard.rows
-            or is_blocked_by(guard.guard, row.difference, plan.strict_policy, row.risk)
-            for guard in decision.shown
-        )
+        or any(not guard.rows or guard.guard in found_by for guard in decision.shown)
     )
 
 
