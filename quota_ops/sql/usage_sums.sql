@@ -4,16 +4,12 @@
 --      parts    day, part: the days to read, and the number of a part
 -- Out: series, bucket, seconds: `series` is the hash of the names and the part, because sums by names
 --      would need four times the memory
---
--- The days of a series are added up one after the other: sums of all series at a time take twice as
--- long, because they are in no cache of the processor.
 WITH days AS (
   SELECT
     HASH(d.broker, d.key, d.user_name, d.client_id, p.part) AS series, d.bucket, d.seconds
   FROM digests AS d
   INNER JOIN parts AS p ON d.day = p.day
   WHERE d.key = '{key}' AND d.bucket IS NOT NULL
-  ORDER BY series
 ),
 
 buckets AS (
