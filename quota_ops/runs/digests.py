@@ -1,7 +1,7 @@
 """Read the use of past days from Prometheus into digests, for the days that have none."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import partial
 from math import floor
 
@@ -13,7 +13,8 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.text import command
 from quota_ops.model.usage.digest import BUCKETS, DELAYED, DIGEST, DigestedDay
-from quota_ops.model.usage.series import Time
+from quota_ops.model.usage.seen import Run, SeenBrokers, count_each, count_together
+from quota_ops.model.usage.series import Time, time_of
 from quota_ops.model.usage.use import explain_others, explain_step, find_stretch
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.store.history.digests import find_digests, find_missing, list_past_days, write_digest
@@ -22,9 +23,11 @@ from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import find_interval, read_throttled
 from quota_ops.usage.prometheus import open_prometheus
-from quota_ops.usage.samples import join_samples, list_brokers, read_parts
+from quota_ops.usage.samples import list_brokers, read_parts, read_scrapes
+from quota_ops.usage.scrapes import find_seen
 from quota_ops.usage.source import UsageSource
 
+_SECONDS = 24 * 60 * 60
 _MOST_ROWS = 500_000
 """Rows of parts of a day that are kept before they are joined: 20 MB."""
 
@@ -80,30 +83,28 @@ def digest_days(
 
 
 def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str) -> DigestedDay:
-    start = datetime.fromisoformat(day).replace(tzinfo=UTC)
-    end = start + timedelta(days=1)
-    brokers = list_brokers(source, start, end)
+    time = time_of(day)
+    brokers = list_brokers(source, *time)
     if not brokers:
         return DigestedDay(day, why="Prometheus has no scrape of this cluster on that day")
-    scrapes = join_samples(
-        read_parts(source, brokers, MEASURED_KEYS[0], start, end, selection=())
-    ).up
-    delayed = _read_delayed(source, brokers, Time(start, end))
+    scrapes = read_scrapes(source, brokers, time)
+    seen = find_seen(scrapes, source.step, time)
+    delayed = _read_delayed(source, brokers, time)
     from quota_ops.sql.embedded_usage import digest_part  # noqa: PLC0415 - DuckDB
 
     digest_samples = partial(
         digest_part, scrapes=scrapes, delayed=delayed, day=day, step=source.step
     )
-    parts = (read_parts(source, brokers, key, start, end) for key in MEASURED_KEYS)
+    parts = (read_parts(source, brokers, key, *time) for key in MEASURED_KEYS)
     rates = ((part.rates for part in of_key if part.rates.num_rows) for of_key in parts)
-    digest = pa.concat_tables(_digest_key(map(digest_samples, of_key)) for of_key in rates)
+    digest = pa.concat_tables(_digest_key(map(digest_samples, of_key), seen) for of_key in rates)
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     found = summarize_day(day, digest)
     if not found.series:
         why = "no series of that day has the name of a user or a client id"
         return DigestedDay(day, 0, len(brokers), why=why)
-    _refuse_less(store, cluster_id, found)
+    _refuse_less(store, cluster_id, day, digest)
     write_digest(store, cluster_id, day, digest)
     times = [scrapes.filter(pc.equal(scrapes["broker"], broker))["time"] for broker in brokers]
     interval = find_interval([time.timestamp() for time in some.to_pylist()] for some in times)
@@ -112,14 +113,16 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     return found
 
 
-def _refuse_less(store: RunStore, cluster_id: str, found: DigestedDay) -> None:
+def _refuse_less(store: RunStore, cluster_id: str, day: str, found: pa.Table) -> None:
     """Raise InvalidInput if more of a day is stored than was found; a damaged one is replaced."""
-    for day, place in find_digests(store, cluster_id, [found.day]).items():
+    for place in find_digests(store, cluster_id, [day]).values():
         try:
-            stored = summarize_day(day, parquet.from_bytes(DIGEST, read_file(place), str(place)))
+            stored = parquet.from_bytes(DIGEST, read_file(place), str(place))
         except InvalidInput:
             return
-        now, before = (floor(100 * each.share) for each in (found, stored))
+        of_each = [count_each(_read_seen(each)).values() for each in (found, stored)]
+        brokers = max(map(len, of_each))
+        now, before = (floor(100 * sum(each) / brokers / _SECONDS) for each in of_each)
         if now < before:
             raise InvalidInput(
                 f"{day} stays as it is: Prometheus has {now} % of it, and {before} % are stored",
@@ -127,7 +130,7 @@ def _refuse_less(store: RunStore, cluster_id: str, found: DigestedDay) -> None:
             )
 
 
-def _digest_key(parts: Iterable[pa.Table]) -> pa.Table:
+def _digest_key(parts: Iterable[pa.Table], seen: SeenBrokers) -> pa.Table:
     """Return DIGEST of a key from BUCKETS of parts, which are joined when they have doubled."""
     from quota_ops.sql.embedded_usage import join_parts, pack_day  # noqa: PLC0415 - DuckDB
 
@@ -137,7 +140,7 @@ def _digest_key(parts: Iterable[pa.Table]) -> pa.Table:
         if joined.num_rows > most:
             joined = join_parts(joined).cast(joined.schema)
             most = max(_MOST_ROWS, 2 * joined.num_rows)
-    return pack_day(joined)
+    return pack_day(joined, seen)
 
 
 def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa.Table:
@@ -153,8 +156,18 @@ def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa
 
 
 def summarize_day(day: str, digest: pa.Table) -> DigestedDay:
-    """Return how many series a digest has, and how much of the day its brokers were seen."""
-    is_client = pc.or_(pc.is_valid(digest["user_name"]), pc.is_valid(digest["client_id"]))
-    up = digest.filter(pc.invert(is_client)).group_by("broker").aggregate([("idle", "max")])
-    share = pc.sum(up["idle_max"]).as_py() / (len(up) * timedelta(days=1).total_seconds())
-    return DigestedDay(day, pc.sum(is_client).as_py(), len(up), min(share, 1.0))
+    """Return how many series a digest has, and in how much of the day all brokers were seen."""
+    names, seen = ["user_name", "client_id"], _read_seen(digest)
+    clients = digest.filter(_is_client(digest)).group_by(names).aggregate([])
+    return DigestedDay(day, len(clients), len(seen), count_together(seen, None) / _SECONDS)
+
+
+def _read_seen(digest: pa.Table) -> dict[str, list[Run]]:
+    """Return when each broker of a digest was seen, in seconds of the day."""
+    is_seen = pc.invert(pc.or_(_is_client(digest), pc.is_valid(digest["bucket"])))
+    rows = digest.filter(is_seen).select(["broker", "seen"]).to_pylist()
+    return {row["broker"]: [*zip(row["seen"][::2], row["seen"][1::2], strict=True)] for row in rows}
+
+
+def _is_client(digest: pa.Table) -> pa.ChunkedArray:
+    return pc.or_(pc.is_valid(digest["user_name"]), pc.is_valid(digest["client_id"]))

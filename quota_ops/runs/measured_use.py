@@ -43,7 +43,7 @@ class MeasuredTime(NamedTuple):
         found: list[Use] = []
         periods = self.past.periods(key, *self.time)
         spans: dict[SeriesNames, list[tuple[Time, Span]]] = {}
-        for broker in self.coverage.seconds:
+        for broker in self.coverage.seen:
             interval = self.coverage.counted
             read = partial(read_use, self.server, self.source, broker, key, interval=interval)
             rows = {self.time: read(self.time)}

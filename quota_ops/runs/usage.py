@@ -1,9 +1,9 @@
 """The use of a cluster's quotas, recorded or measured, with the limits of that time."""
 
-from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import UTC
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from quota_ops.model.clusters.scraped_brokers import ScrapedBrokers, match_brokers
@@ -11,12 +11,13 @@ from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.text import command
-from quota_ops.model.usage.series import Time
+from quota_ops.model.usage.seen import count_each, count_together, join_seen
+from quota_ops.model.usage.series import Time, time_of
 from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.stages.use.listing import NOBODY, Listing
 from quota_ops.stages.use.past_limits import PastQuotas
-from quota_ops.stages.use.recorded import DAY, open_recorded, time_of
+from quota_ops.stages.use.recorded import DAY, open_recorded
 from quota_ops.stages.use.spans import Use
 from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore
@@ -50,26 +51,19 @@ def read_overview(
     without_names: list[str] = []
     window = (time.end - time.start).total_seconds()
     limits_known = [window]
-    coverage: dict[str, float] = {}
-    seen_of: dict[str, Mapping[str, float]] = {}
+    seen_of: dict[str, Mapping[str, int]] = {}
     with ExitStack() as stack:
         recorded = stack.enter_context(open_recorded(digests, past))
-        seconds = recorded.read_seen()
+        recorded_seen = recorded.read_seen()
         gaps = _open_gaps(source, past, _list_gaps(time, recorded.days), stack)
         for number, key in enumerate(MEASURED_KEYS):
             progress(number, len(MEASURED_KEYS))
-            seen, measured = Counter(seconds.get(key, {})), list[Use]()
-            scraped = seen.copy()
-            for gap in gaps:
-                some = gap.read(key)
-                measured += some
-                scraped.update(gap.coverage.seconds)
-                seen.update(gap.coverage.seconds if some else {})
-            for broker, known in scraped.items():
-                coverage[broker] = max(coverage.get(broker, 0.0), known)
-            uses = recorded.read_uses(key, measured)
+            measured = [gap.read(key) for gap in gaps]
+            known = [gap.coverage.seen for gap, uses in zip(gaps, measured, strict=True) if uses]
+            seen = join_seen([recorded_seen.get(key, {}), *known])
+            uses = recorded.read_uses(key, chain.from_iterable(measured))
             if uses:
-                seen_of[key] = seen
+                seen_of[key] = count_each(seen)
             if any(use.row.names == NOBODY and use.row.highest > 0 for use in uses):
                 without_names.append(key)
             listing = Listing(past, time, key, key in exported, uses, seen)
@@ -84,8 +78,9 @@ def read_overview(
                 )
             )
     progress(len(MEASURED_KEYS), len(MEASURED_KEYS))
-    brokers = past.facts.brokers if past.facts else ()
-    matched = match_brokers(coverage, brokers) or ScrapedBrokers()
+    scraped = join_seen([*recorded_seen.values(), *(gap.coverage.seen for gap in gaps)])
+    coverage, brokers = count_each(scraped), past.facts.brokers if past.facts else None
+    matched = match_brokers(coverage, brokers or ()) or ScrapedBrokers()
     intervals = [gap.coverage.interval for gap in gaps]
     step = policy.usage.step if policy.usage else 0
     return UseOverview(
@@ -93,8 +88,9 @@ def read_overview(
         *time,
         max(intervals, default=float(step)),
         step,
-        {broker: seconds / window for broker, seconds in sorted(coverage.items())},
-        len(past.facts.brokers) if past.facts else None,
+        {broker: seconds / window for broker, seconds in coverage.items()},
+        count_together(scraped, brokers) / window,
+        None if brokers is None else len(brokers),
         min(limits_known) / window,
         past.looks[-1].at if past.looks else None,
         quotas,
@@ -105,7 +101,7 @@ def read_overview(
         tuple(without_names),
         *matched,
         {
-            key: max(seconds - seen[broker] for broker, seconds in coverage.items())
+            key: max(seconds - seen.get(broker, 0) for broker, seconds in coverage.items())
             for key, seen in seen_of.items()
         },
     )

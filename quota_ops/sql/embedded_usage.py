@@ -22,9 +22,12 @@ from quota_ops.model.usage.digest import (
     SHARES,
     USE,
     DelayRow,
+    DigestRow,
     ShareRow,
     UseRow,
 )
+from quota_ops.model.usage.seen import Run, SeenBrokers
+from quota_ops.model.usage.series import time_of
 from quota_ops.sql import text
 from quota_ops.sql.embedded import open_database
 from quota_ops.store.places import parquet
@@ -54,14 +57,25 @@ def digest_part(
 
 
 def join_parts(parts: pa.Table) -> pa.Table:
-    """Return BUCKETS of a day from those of parts of its rates, each with all scrapes."""
+    """Return BUCKETS of a day from those of parts of its rates."""
     return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts}, **_ONE_THREAD)
 
 
-def pack_day(parts: pa.Table) -> pa.Table:
-    """Return DIGEST of a day, sorted, from BUCKETS as `join_parts` takes them."""
-    packed = text.read_sql("usage_packed", joined=text.read_sql("usage_parts"))
-    return _run(DIGEST, packed, {"parts": parts}, **_ONE_THREAD)
+def pack_day(parts: pa.Table, seen: SeenBrokers) -> pa.Table:
+    """Return DIGEST of a day, sorted, from BUCKETS as `join_parts` takes them.
+
+    `seen` are the times in which its brokers were seen, in seconds since 1970.
+    """
+    sql = text.read_sql("usage_packed", joined=text.read_sql("usage_parts"))
+    packed = _run(DIGEST, sql, {"parts": parts}, **_ONE_THREAD)
+    rows: list[DigestRow] = []
+    for of_key in parts.group_by(["day", "key"]).aggregate([]).to_pylist():
+        day, key = of_key["day"], of_key["key"]
+        midnight = int(time_of(day).start.timestamp())
+        for broker, runs in seen.items():
+            edges = tuple(second - midnight for run in runs for second in run)
+            rows.append(DigestRow(day, broker, key, None, None, 0, None, (), None, False, edges))
+    return pa.concat_tables([parquet.from_rows(DIGEST, rows).cast(packed.schema), packed])
 
 
 class RecordedSeries(NamedTuple):
@@ -128,16 +142,18 @@ class SummedDays(NamedTuple):
             " GROUP BY ALL ORDER BY ALL"
         ).fetchall()
 
-    def read_seen(self) -> dict[str, dict[str, float]]:
-        """Return for how many seconds each broker was seen, by key."""
+    def read_seen(self) -> dict[str, dict[str, list[Run]]]:
+        """Return when each broker was seen, in seconds since 1970, by key."""
         rows = self.db.execute(
-            "SELECT key, broker, SUM(idle) FROM series"
-            " WHERE user_name IS NULL AND client_id IS NULL GROUP BY ALL ORDER BY ALL"
+            "SELECT key, broker, EPOCH(CAST(day AS TIMESTAMP)), seen FROM digests"
+            " WHERE user_name IS NULL AND client_id IS NULL AND bucket IS NULL ORDER BY day"
         ).fetchall()
-        seen: dict[str, dict[str, float]] = {}
-        for key, broker, seconds in rows:
-            seen.setdefault(key, {})[broker] = float(seconds)
-        return seen
+        found: dict[str, dict[str, list[Run]]] = {}
+        for key, broker, midnight, seconds in rows:
+            runs = found.setdefault(key, {}).setdefault(broker, [])
+            edges = [int(midnight) + second for second in seconds]
+            runs += zip(edges[::2], edges[1::2], strict=True)
+        return found
 
     def measure(
         self, spans: Sequence[SpanRow], measured: Sequence[UseRow] = ()

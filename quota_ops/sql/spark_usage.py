@@ -8,6 +8,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.usage.digest import BUCKETS
+from quota_ops.model.usage.series import time_of
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import pack_day
 from quota_ops.sql.job import EngineFailed
@@ -15,6 +16,7 @@ from quota_ops.sql.spark_connect import explain_failure
 from quota_ops.store.history.digests import write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore
+from quota_ops.usage.scrapes import find_seen
 
 _CLIENT = ("broker", "key", "user_name", "client_id")
 
@@ -58,7 +60,8 @@ def digest_samples(
             for name, rows in views.items():
                 rows.where(rows.cluster == cluster).createOrReplaceTempView(name)
             buckets = spark.sql(text.digest_text(day, step)).toArrow()
-            write_digest(store, cluster, day, pack_day(parquet.conform(BUCKETS, buckets)))
+            seen = find_seen(spark.table("scrapes").toArrow(), step, time_of(day))
+            write_digest(store, cluster, day, pack_day(parquet.conform(BUCKETS, buckets), seen))
             yield cluster
     except (PySparkException, Py4JJavaError) as error:
         raise EngineFailed(f"Spark cannot digest the use: {explain_failure(error)}") from error

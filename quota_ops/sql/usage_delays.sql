@@ -58,7 +58,8 @@ sums AS (
     SUM((COALESCE(u.rate, 0.0) - l.rate_limit) * s.seconds) OVER (
       PARTITION BY l.shared_by, s.broker ORDER BY s.time
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-    ) AS total
+    ) AS total,
+    (unix_millis(s.time) - unix_millis(k.since)) / 1000.0 AS start
   FROM limits AS l
   INNER JOIN known AS k ON l.shared_by = k.shared_by
   INNER JOIN seen AS s ON k.since <= s.time
@@ -69,6 +70,12 @@ sums AS (
 backlogs AS (
   SELECT
     sums.*,
+    start + seconds AS until,
+    -- Scrapes may be late by a hundredth of the step without a gap.
+    start - LAG(start + seconds) OVER (PARTITION BY shared_by, broker ORDER BY time)
+      <= {step} / 100.0 AS continues,
+    LEAD(start) OVER (PARTITION BY shared_by, broker ORDER BY time) - (start + seconds)
+      <= {step} / 100.0 AS is_continued,
     total - LEAST(0.0, MIN(total) OVER (
       PARTITION BY shared_by, broker ORDER BY time
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -78,7 +85,12 @@ backlogs AS (
 
 SELECT
   shared_by, broker,
-  CAST(SUM(seconds) AS DOUBLE) AS seen,
+  LIST(
+    -- Brokers are not scraped at the same second.
+    CASE WHEN continues IS NULL AND start < {step} THEN 0 ELSE CAST(ROUND(start) AS INT) END
+    ORDER BY time
+  ) FILTER (WHERE continues IS NOT TRUE) AS starts,
+  LIST(CAST(ROUND(until) AS INT) ORDER BY time) FILTER (WHERE is_continued IS NOT TRUE) AS ends,
   CAST(SUM(CASE WHEN rate > rate_limit THEN seconds ELSE 0 END) AS DOUBLE) AS above,
   CAST(SUM(CASE WHEN backlog > 0 THEN seconds ELSE 0 END) AS DOUBLE) AS delayed,
   MAX(backlog) / MAX(rate_limit) AS longest,

@@ -6,8 +6,7 @@
 -- Out: the columns of BUCKETS in quota_ops/model/usage/digest.py
 --
 -- A value that is no number, or too large for a rate, stands for no time: a series without any other
--- has a row of 0 seconds. Use without both names is kept apart from the rows of `coverage` by its
--- bucket.
+-- has a row of 0 seconds. Of series without both names, only use above 0 counts.
 --
 -- A sample stands for the time until the next scrape, {step} seconds at most: the rest of a longer gap
 -- was not seen. Of a scrape that failed nothing counts.
@@ -48,13 +47,6 @@ buckets AS (
   FROM used
   WHERE user_name IS NOT NULL OR client_id IS NOT NULL OR bucket IS NOT NULL
   GROUP BY broker, key, user_name, client_id, bucket
-),
-
-coverage AS (
-  SELECT s.broker, k.key, SUM(s.millis) AS millis
-  FROM seen AS s
-  CROSS JOIN (SELECT DISTINCT key FROM rates) AS k
-  GROUP BY s.broker, k.key
 )
 
 SELECT
@@ -73,10 +65,3 @@ LEFT JOIN delayed AS d
     AND b.key = d.key
     AND b.user_name IS NOT DISTINCT FROM d.user_name
     AND b.client_id IS NOT DISTINCT FROM d.client_id
-UNION ALL
-SELECT
-  '{day}' AS day, broker, key, CAST(NULL AS STRING) AS user_name,
-  CAST(NULL AS STRING) AS client_id, CAST(NULL AS INT) AS bucket,
-  CAST(ROUND(millis / 1000.0) AS INT) AS seconds, CAST(NULL AS DOUBLE) AS highest,
-  FALSE AS throttled
-FROM coverage

@@ -1,8 +1,8 @@
 -- The digest of a day from its buckets.
 --
 -- In:  the text of usage_parts.sql
--- Out: the columns of DIGEST in quota_ops/model/usage/digest.py; clients with similar numbers are
---      beside each other, which takes less space
+-- Out: the columns of DIGEST in quota_ops/model/usage/digest.py, without when brokers were seen;
+--      clients with similar numbers are beside each other, which takes less space
 WITH joined AS (
 {joined}
 ),
@@ -27,7 +27,8 @@ SELECT
   MIN(bucket) AS bucket,
   COALESCE(FLATTEN(LIST(run ORDER BY bucket) FILTER (WHERE bucket IS NOT NULL)), []) AS seconds,
   MAX(highest) AS highest,
-  BOOL_OR(throttled) AS throttled
+  BOOL_OR(throttled) AS throttled,
+  CAST([] AS INT[]) AS seen
 FROM runs
 GROUP BY day, broker, key, user_name, client_id
 ORDER BY

@@ -4,7 +4,7 @@ Percentiles of parts cannot be merged. If a time has to be divided, the percenti
 part stands for the whole: it is never below that of the whole.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from functools import partial
@@ -15,11 +15,13 @@ from typing import NamedTuple
 
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.usage.digest import LARGEST_RATE, UseRow
+from quota_ops.model.usage.seen import SeenBrokers
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, open_prometheus
-from quota_ops.usage.samples import UP, find_broker, format_range, read_names
+from quota_ops.usage.samples import UP, format_range, list_brokers, read_names, read_scrapes
+from quota_ops.usage.scrapes import find_seen
 from quota_ops.usage.source import UsageSource
 
 _SHORTEST = timedelta(hours=1)
@@ -37,7 +39,7 @@ _SeriesOf = tuple[str, Metric | None]
 
 
 class Coverage(NamedTuple):
-    """For how many seconds of a time each broker was scraped, by its label.
+    """When each broker was seen in a time, by its label, in seconds since 1970.
 
     Scrapes are `interval` seconds apart, and each stands for `step` seconds at most. A broker that
     was never scraped is missing.
@@ -45,7 +47,7 @@ class Coverage(NamedTuple):
 
     interval: float
     step: int
-    seconds: Mapping[str, float]
+    seen: SeenBrokers
 
     @property
     def counted(self) -> float:
@@ -150,22 +152,10 @@ def _query(
 
 
 def read_coverage(server: Prometheus, source: UsageSource, time: Time) -> Coverage:
-    """Return for how long each broker was scraped.
-
-    A scrape stands for the seconds until the next: those of `step`, or fewer if there were more
-    scrapes in the last hour.
-    """
-    up = source.select(UP)
+    """Return when each broker was seen. Raises UseUnknown if it could not be read."""
     interval = read_interval(server, source, time.end) or float(source.step)
-    found = Coverage(interval, source.step, {})
-    summed = f"min by ({source.broker}) (sum_over_time({up}{format_range(*time)}))"
-    window = (time.end - time.start).total_seconds()
-    seconds = {
-        find_broker(source, series): min(window, series.value.value * found.counted)
-        for series in server.query(summed, time.end)
-        if series.value
-    }
-    return found._replace(seconds=dict(sorted(seconds.items())))
+    scrapes = read_scrapes(source, list_brokers(source, *time), time)
+    return Coverage(interval, source.step, find_seen(scrapes, source.step, time))
 
 
 def read_interval(server: Prometheus, source: UsageSource, at: datetime) -> float | None:

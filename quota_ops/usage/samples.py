@@ -48,6 +48,11 @@ def list_brokers(source: UsageSource, start: datetime, end: datetime) -> tuple[s
     return tuple(sorted(find_broker(source, series) for series in found))
 
 
+def read_scrapes(source: UsageSource, brokers: Collection[str], time: Time) -> pa.Table:
+    """Return SCRAPES of some brokers. Raises UseUnknown if they cannot be read."""
+    return join_samples(read_parts(source, brokers, "", *time, selection=())).up
+
+
 def has_unnamed(source: UsageSource, key: str, time: Time) -> bool:
     """Return whether series of a key have no names of clients; UseUnknown as a query."""
     if (metric := source.names.rates.get(key)) is None:

@@ -13,13 +13,15 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.usage.digest import BASE, SHARES, DelayRow, ShareRow, UseRow
+from quota_ops.model.usage.digest import BASE, ShareRow, UseRow
+from quota_ops.model.usage.seen import count_each, count_together
+from quota_ops.model.usage.series import Time, time_of
 from quota_ops.sql import text
 from quota_ops.sql.embedded_usage import digest_part, find_delays, pack_day
 from quota_ops.sql.spark_usage import SampleFiles, digest_samples
 from quota_ops.store.history.digests import find_digests, list_days
-from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.usage.scrapes import find_seen
 from tests.engines.usage_oracle import (
     STEP,
     Sample,
@@ -180,12 +182,50 @@ def test_delays_are_those_of_a_queue(
         of_each = [find_values(some, known, broker, name) for name in NAMES if name[0] == "alice"]
         values = [sum(together) for together in zip(*of_each, strict=True)]
         above, delayed, longest = simulate(values, limit)
-        assert (row.seen, row.above, row.highest) == (STEP * len(values), above, max(values))
+        of_row = sum(end - start for start, end in row.seen)
+        assert (of_row, row.above, row.highest) == (STEP * len(values), above, max(values))
         assert row.at_present == STEP * sum(value >= 0.97 * 2 * limit for value in values)
         assert isclose(row.longest, longest, rel_tol=1e-6, abs_tol=1e-3)
         assert row.above <= row.delayed
         # Sums of floats may leave a rest of a queue that is empty.
         assert abs(row.delayed - delayed) <= (0 if longest == row.longest else STEP)
+    together = count_together({broker: row.seen for broker, row in rows.items()}, None)
+    assert together == STEP * sum(
+        all((broker, minute) in known for broker in rows) for _, minute in known
+    ) / max(len(rows), 1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from("123"),
+        st.dictionaries(st.integers(0, 400), st.booleans(), min_size=1, max_size=12),
+        min_size=1,
+    )
+)
+def test_seen_is_the_time_in_which_all_brokers_were(scraped: dict[str, dict[int, bool]]) -> None:
+    """It is the number of seconds in which the last scrape of each broker was recent, and good."""
+    rows = [
+        (DAY + timedelta(seconds=at), broker, is_up)
+        for broker, own in scraped.items()
+        for at, is_up in own.items()
+    ]
+    columns = (list(column) for column in zip(*rows, strict=True))
+    scrapes = pa.table(dict(zip(("time", "broker", "up"), columns, strict=True)))
+    seconds = {
+        broker: {
+            second
+            for second in range(420)
+            for at in [max((at for at in own if at <= second), default=min(own))]
+            if own[at] and (second - at < STEP if second >= at else at <= STEP)
+        }
+        for broker, own in scraped.items()
+    }
+
+    found = find_seen(scrapes, STEP, Time(DAY, DAY + timedelta(seconds=420)))
+
+    assert count_each(found) == {broker: len(own) for broker, own in sorted(seconds.items())}
+    assert count_together(found, None) == len(set.intersection(*seconds.values()))
 
 
 def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
@@ -215,7 +255,8 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
         throttled=False,
     )
     # 15 s of 30 kB/s leave 7.5 s of delay, which 15 s without any use end; 60 s leave 30 s.
-    assert delays == DelayRow("alice", "1", 165.0, 75.0, 75.0, 30.0, 0.0, 3e4)
+    assert delays.seen == [(0, 105), (3600, 3660)]
+    assert delays[4:] == (75.0, 75.0, 30.0, 0.0, 3e4)
 
 
 def test_time_without_a_number_is_not_seen() -> None:
@@ -225,11 +266,12 @@ def test_time_without_a_number_is_not_seen() -> None:
 
     (delays,) = find_delays(table_of_rates(some), scrapes, list_shares(2e4), STEP)
 
-    assert (delays.seen, delays.above, delays.highest) == (STEP * MINUTES, STEP, 3e4)
+    seen = [(0, STEP), (2 * STEP, STEP * (MINUTES + 1))]
+    assert (delays.seen, delays.above, delays.highest) == (seen, STEP, 3e4)
 
 
 def test_spark_finds_the_same(session: "SparkSession") -> None:
-    """Spark finds the same digest and delays as DuckDB, row by row."""
+    """Spark finds the same digest as DuckDB, row by row."""
     random = Random(1)  # noqa: S311 - samples, the same each time
     some = [
         Sample(minute, broker, *name, random.lognormvariate(10, 3) * random.choice([0, 1, 1]))
@@ -238,26 +280,16 @@ def test_spark_finds_the_same(session: "SparkSession") -> None:
         for name in NAMES
     ]
     seen = {(broker, minute) for broker in ("1", "2") for minute in range(MINUTES) if minute % 5}
-    rows, scrapes, shares = table_of_rates(some), table_of_scrapes(seen), list_shares(3e4)
+    rows, scrapes = table_of_rates(some), table_of_scrapes(seen)
     delayed = table_of_delayed(NAMES[:2])
     own = digest_part(rows, scrapes, delayed, "2026-11-25", STEP)
-    views = {
-        "rates": rows,
-        "scrapes": scrapes,
-        "delayed": delayed,
-        "shares": parquet.from_rows(SHARES, shares),
-    }
+    views = {"rates": rows, "scrapes": scrapes, "delayed": delayed}
     for name, table in views.items():
         session.createDataFrame(table.combine_chunks()).createOrReplaceTempView(name)
 
-    found = [
-        sorted(repr(row.asDict()) for row in session.sql(sql).collect())
-        for sql in (text.digest_text("2026-11-25", STEP), text.read_sql("usage_delays", step=STEP))
-    ]
+    found = session.sql(text.digest_text("2026-11-25", STEP)).collect()
 
-    delays = find_delays(rows, scrapes, shares, STEP)
-    expected = (own.to_pylist(), [row._asdict() for row in delays])
-    assert found == [sorted(map(repr, each)) for each in expected]
+    assert sorted(repr(row.asDict()) for row in found) == sorted(map(repr, own.to_pylist()))
 
 
 def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_path: Path) -> None:
@@ -292,4 +324,5 @@ def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_p
     assert [read_use(store, cluster, ["2026-11-25"], 3e3) for cluster in clusters] == [own, own]
     assert list_days(store, "a") == ["2026-11-25"]
     (stored,) = find_digests(store, "a", ["2026-11-25"]).values()
-    assert pq.read_table(str(stored)).equals(pack_day(digest(some, seen)))
+    seen_runs = find_seen(tables["scrapes"], STEP, time_of("2026-11-25"))
+    assert pq.read_table(str(stored)).equals(pack_day(digest(some, seen), seen_runs))

@@ -16,6 +16,7 @@ def test_the_columns_of_a_digest() -> None:
         ("seconds", "list of int", False),
         ("highest", "double", True),
         ("throttled", "boolean", False),
+        ("seen", "list of int", False),
     ]
     assert (DIGEST.file, USE.file, DELAYS.file) == (
         "digest.parquet",

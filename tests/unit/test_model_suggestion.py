@@ -128,9 +128,9 @@ def test_what_use_suggests(case: Case) -> None:
         for number, (p95, highest) in enumerate(case.use)
     )
     quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
-    coverage = {"1": case.seen}
+    time, coverage = (AT - timedelta(days=14), AT), {"1": case.seen}
     overview = UseOverview(
-        "c", AT - timedelta(days=14), AT, 60, 60, coverage, case.brokers, 1, AT, [quota], {}, ()
+        "c", *time, 60, 60, coverage, case.seen, case.brokers, 1, AT, [quota], {}, ()
     )
 
     found = list(suggest_limits(overview, 20))

@@ -1,17 +1,15 @@
 """Metrics in cluster.yaml, and what belongs to which quota."""
 
-from datetime import UTC, datetime
-
 import pytest
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.usage.seen import count_each, count_together, join_seen
 from quota_ops.model.usage.usage import Metric
 from quota_ops.model.usage.use import (
     QuotaUse,
     SeriesShare,
-    UseOverview,
     Verdict,
     explain_others,
     explain_step,
@@ -68,18 +66,16 @@ def test_a_series_belongs_to_the_first_quota_of_its_labels(
     assert (None if found is None else found.text) == expected
 
 
-def test_a_time_is_seen_as_far_as_the_broker_that_was_seen_least() -> None:
+def test_a_time_is_seen_while_all_registered_brokers_are() -> None:
     """If a broker was not scraped, or may be none of those that were, nothing is seen of all."""
-    at = datetime(2026, 11, 26, tzinfo=UTC)
+    a, b, c = (BrokerFacts(number, f"{name}.kafka:9092") for number, name in enumerate("abc"))
+    seen = {"a": [(0, 60), (120, 300)], "b": [(30, 180), (240, 300)]}
 
-    def seen(coverage: dict[str, float], brokers: int | None) -> float:
-        return UseOverview("c", at, at, 60, 60, coverage, brokers, 1, at, [], {}, ()).seen
+    found = [count_together(seen, brokers) for brokers in ((a, b), None, (a, b, c), (a, c), (a,))]
 
-    assert seen({"a": 1, "b": 0.5}, 2) == 0.5
-    assert seen({"a": 1, "b": 0.5}, None) == 0.5
-    assert seen({"a": 1}, 2) == 0
-    assert seen({"a": 1, "b": 1, "c": 1}, 2) == 0
-    assert seen({}, None) == 0
+    assert found == [150, 150, 0, 0, 240]
+    assert count_together({}, None) == 0
+    assert count_each(join_seen([seen, {"b": [(300, 360)]}, seen])) == {"a": 240, "b": 270}
 
 
 def test_the_busiest_client_of_a_quota_is_the_first() -> None:

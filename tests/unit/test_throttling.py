@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key
@@ -53,7 +54,9 @@ class Recorded:
         scrapes = [
             (start + timedelta(minutes=minute), broker, True)
             for broker in brokers
+            for first, last in [self._case.get("unseen", {}).get(broker, (0, 0))]
             for minute in range(MINUTES)
+            if not 60 * first <= minute < 60 * last
         ]
         return Samples(
             table(
@@ -119,7 +122,9 @@ def find(case: dict[str, Any]) -> Throttling:
         after,
         read=Recorded(case).read,
         step=60,
-        brokers=case.get("brokers", 1),
+        brokers=[
+            BrokerFacts(number, "kafka:9092") for number in range(1, 1 + case.get("brokers", 1))
+        ],
         now=NOW,
         past=past_of(case),
     )
@@ -134,7 +139,7 @@ def past_of(case: dict[str, Any]) -> PastUse:
         for use in case["use"]
     }
     days = case["recorded"]
-    return PastUse({KEY: highest}, days, {KEY: {"1": days * 86400.0}})
+    return PastUse({KEY: highest}, days, {KEY: {"1": [(0, days * 86400)]}})
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -18,7 +18,7 @@ def merge(days: Mapping[str, pa.Table], least: float | None = None) -> list[UseR
     with TemporaryDirectory() as folder:
         store = RunStore(open_place(Path(folder)))
         for day, buckets in days.items():
-            write_digest(store, "id", day, pack_day(buckets))
+            write_digest(store, "id", day, pack_day(buckets, {}))
         return read_use(store, "id", [*days], least)
 
 

@@ -22,6 +22,7 @@ KEY = "producer_byte_rate"
 CAROL = Entity.of({"user": "carol"})
 END = datetime(2026, 11, 26, tzinfo=UTC)
 TIME = Time(END - timedelta(days=7), END)
+SEEN = {"1": [(0, 7 * 86400)]}
 
 
 def use(
@@ -80,7 +81,7 @@ def test_a_quota_is_unused_only_if_nothing_contradicts_it(
     past = PastQuotas([Look(looked, {KEY: {CAROL: 10e6}})], {}, facts, ())
     found = [use(SeriesNames("other", None), WITHOUT_LIMIT), *uses]
 
-    (quota,) = Listing(past, TIME, KEY, True, found, {"1": 7 * 86400.0}).list_quotas()
+    (quota,) = Listing(past, TIME, KEY, True, found, SEEN).list_quotas()
 
     clients = [(each.p95, each.highest, each.share, each.at_limit) for each in quota.clients]
     assert (quota.verdict, quota.reason, clients) == expected
@@ -123,7 +124,7 @@ def test_the_p95_is_of_the_time_with_the_limit_that_it_is_compared_with() -> Non
     past = PastQuotas([Look(TIME.start, {KEY: {CAROL: 5e5}})], {}, None, ())
 
     (quota,) = Listing(past, TIME, KEY, True, uses, {}).list_quotas()
-    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 1.0, END, [quota], {}, ())
+    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1.0, 1, 1.0, END, [quota], {}, ())
 
     (client,) = quota.clients
     assert (client.p95, client.share, client.highest) == (4e5, 0.8, 6e5)
@@ -136,7 +137,7 @@ def test_use_without_a_share_makes_no_complete_list() -> None:
     unknown = None, None, None, None
     share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, *unknown, False, 60.0, 60.0)
     quota = QuotaUse(CAROL, KEY, 1.0, None, Verdict.USED, None, (share,))
-    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 0.0, END, [quota], {}, ())
+    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1.0, 1, 0.0, END, [quota], {}, ())
 
     require_known(overview)
     with pytest.raises(UseUnknown, match="does not show who is near"):
@@ -148,7 +149,7 @@ def test_use_that_may_be_of_others_suggests_nothing() -> None:
     week = 7 * 86400.0
     share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, 0.1, 10.0, 0.0, 0.0, False, week, week)
     quota = QuotaUse(CAROL, KEY, 10.0, None, Verdict.USED, None, (share,))
-    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1, 1.0, END, [quota], {}, ())
+    overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1.0, 1, 1.0, END, [quota], {}, ())
     lost = overview._replace(without_names=(KEY,))
 
     suggested = [next(suggest_limits(each, 20)).suggested for each in (overview, lost)]

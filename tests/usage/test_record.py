@@ -87,14 +87,14 @@ def test_days_are_recorded_once_and_missing_ones_later(
     assert less == (
         2,
         (
-            f"{days[2]} stays as it is: Prometheus has 50 % of it, and 100 % are stored\n"
+            f"{days[2]} stays as it is: Prometheus has 49 % of it, and 100 % are stored\n"
             f"  To store less all the same, remove {stored} first.\n"
         ),
     )
     assert one_day == (
         0,
         (
-            f"day         clients  brokers  seen\n{days[2]}  1        1        50 %\n\n"
+            f"day         clients  brokers  seen\n{days[2]}  1        1        49 %\n\n"
             f"{days[2]}: Scraped every 60 s, but step is 30 s, so at most 50 % of the time counts "
             "as seen: set step: 60s.\n"
             "Correct this, and record the day again: quota-ops record demo --day DATE\n"

@@ -121,6 +121,41 @@ def test_recorded_days_and_the_hours_since_have_one_p95() -> None:
     assert "Of the other time, only p50, p95 and the highest are known" in output
 
 
+def test_brokers_that_were_seen_in_turn_were_never_seen_together(store: RunStore) -> None:
+    """Seen is the time in which all brokers were, by a recorded day and by Prometheus."""
+    later, busy = NOW + DAY, BusyHour(BUSY.timestamp())
+    leave_look(store, NOW, {"user=etl": {KEY: 1_000_000}}, brokers=2)
+
+    def respond(asked: Question, headers: Mapping[str, str]) -> Answer:
+        found = json.loads(busy.respond(asked, headers).body)
+        result = found["data"]["result"]
+        if asked.query.startswith("count by"):
+            result += [{**result[0], "metric": {"instance": "kafka-2:9404"}}]
+        elif asked.query.startswith("up{") and "instance=" in asked.query:
+            turn = "kafka-2" in asked.query
+            values = result[0]["values"]
+            result[0]["values"] = [[at, str(int(at // 600 % 2 == turn))] for at, _ in values]
+        return Answer(200, json.dumps(found))
+
+    with time_machine.travel(later, tick=False), serve(respond) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        recorded = call("record", "--day", "2026-11-26")[1]
+        text, values = call("usage", "--days", "1"), call("usage", "--days", "1", "--format=json")
+
+    assert recorded.splitlines()[1] == "2026-11-26  1        2        0 %"
+    assert (text[0], text[1].splitlines()[:3]) == (
+        0,
+        [
+            "orders from 2026-11-26T00:00:00Z to 2026-11-27T04:00:00Z, seen 0 % of the time",
+            "  kafka-1:9404 was not seen for 14.0 h.",
+            "  kafka-2:9404 was not seen for 14.0 h.",
+        ],
+    )
+    found = json.loads(values[1])
+    assert found["coverage"] == {"kafka-1:9404": 0.5, "kafka-2:9404": 0.5}
+    assert found["seen"] == 0
+
+
 def test_time_without_any_series_of_a_key_proves_nothing(store: RunStore) -> None:
     """If the rules of the exporter lose a key in the last hours, no quota of it is unused."""
     for at in (BUSY, NOW - DAY - timedelta(hours=15), NOW - timedelta(hours=15)):
@@ -299,7 +334,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
         "",
     )
     assert describe_use(found).startswith(
-        "2 recorded days from 2026-11-23 to 2026-11-25 (UTC), brokers seen in 100 % of them"
+        "2 recorded days from 2026-11-23 to 2026-11-25 (UTC), all brokers seen in 100 % of them"
     )
     assert held is not None
     (line,) = list_use(held)

@@ -5,9 +5,11 @@ seconds up. From a digest follows how long the use was above any limit, and any 
 order of the samples is lost: what would have been delayed needs the samples.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from quota_ops.model.quotas.tables import derive_table
+from quota_ops.model.usage.seen import Run
 from quota_ops.model.usage.series import SeriesNames
 
 BASE = 1.05
@@ -28,10 +30,8 @@ class BucketRow(NamedTuple):
     seven digits. `throttled` is whether the broker throttled the client on that day at all, in each
     of its rows.
 
-    A row without names and bucket has no use: it states for how many seconds the broker was seen.
-    Time that was not seen is in no row, and is unknown. In time that was seen, a client without a
-    row used nothing. Rows of 0 seconds are of a client whose samples were no numbers. A row without
-    names, but with a bucket, is use of clients that are not known.
+    Rows of 0 seconds are of a client whose samples were no numbers. A row without names is use of
+    clients that are not known.
     """
 
     day: str
@@ -54,6 +54,10 @@ class DigestRow(NamedTuple):
 
     `idle` are the seconds without a bucket, `seconds` those of `bucket` and each bucket above it,
     up to the highest that was used.
+
+    A row without names and bucket has no use: its `seen` states when the broker was seen, by the
+    starts and ends of its runs, in seconds of the day. All other time is unknown. In time that was
+    seen, a client without a row used nothing.
     """
 
     day: str
@@ -66,6 +70,7 @@ class DigestRow(NamedTuple):
     seconds: tuple[int, ...]
     highest: float | None
     throttled: bool
+    seen: tuple[int, ...] = ()
 
 
 DIGEST = derive_table("digest", DigestRow)
@@ -140,21 +145,28 @@ SHARES = derive_table("shares", ShareRow)
 class DelayRow(NamedTuple):
     """A row of DELAYS: how a limit would have delayed those who share it, on one broker.
 
-    All but `highest`, which is a rate, are seconds. `seen` is how long the broker was seen from the
-    first sample of those clients on. `above` is how long the use was above the limit: the limit
-    throttles at least that long. `delayed` is how long it throttles if clients send later what they
-    cannot send then; `longest` is the longest delay then. `at_present` is how long the use was at
-    the present limit, which hides how much more the clients would have sent.
+    All but `highest`, which is a rate, are seconds. `starts` and `ends` are those of the runs in
+    which the broker was seen, after the first sample of those clients. `above` is how long the use
+    was above the limit: the limit throttles at least that long. `delayed` is how long it throttles
+    if clients send later what they cannot send then; `longest` is the longest delay then.
+    `at_present` is how long the use was at the present limit, which hides how much more the clients
+    would have sent.
     """
 
     shared_by: str
     broker: str
-    seen: float
+    starts: tuple[int, ...]
+    ends: tuple[int, ...]
     above: float
     delayed: float
     longest: float
     at_present: float
     highest: float
+
+    @property
+    def seen(self) -> Sequence[Run]:
+        """The runs in which the broker was seen."""
+        return [*zip(self.starts, self.ends, strict=True)]
 
 
 DELAYS = derive_table("delays", DelayRow)
@@ -165,7 +177,7 @@ class DigestedDay(NamedTuple):
     """A day and its digest, or why it has none.
 
     `series` are the clients that the brokers counted. `share` is the part of the day, from 0 to 1,
-    in which the brokers were seen. `doubt` is what makes the stored use doubtful.
+    in which all of these brokers were seen. `doubt` is what makes the stored use doubtful.
     """
 
     day: str

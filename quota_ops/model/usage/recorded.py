@@ -36,7 +36,7 @@ class RecordedUse(Struct, frozen=True):
     """The use of the quotas that are nearest to their limit, nearest first.
 
     `days` are all days (UTC) from the first recorded one to the last, and `recorded` how many of
-    them are; `seen` is the share of the recorded days in which each broker was seen. `quotas` is
+    them are; `seen` is the share of the recorded days in which all brokers were seen. `quotas` is
     how many quotas of the run anybody used. `others` are used quotas that rows of the run are of,
     without days.
     """

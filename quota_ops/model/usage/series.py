@@ -1,6 +1,7 @@
 """A series of use: the names by which brokers count it, and a period."""
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import NamedTuple
 
 
@@ -16,3 +17,10 @@ class Time(NamedTuple):
 
     start: datetime
     end: datetime
+
+
+@cache  # each series of each day has it
+def time_of(day: str) -> Time:
+    """Return the time of a day in UTC."""
+    start = datetime.fromisoformat(day).replace(tzinfo=UTC)
+    return Time(start, start + timedelta(days=1))

@@ -15,7 +15,7 @@ class Delays(NamedTuple):
     `above` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
     they cannot send, and if they send all of it later. `longest` is the longest delay then.
     `at_present` is for how many seconds the use was at its present limit: delays are in addition to
-    the present ones. `share` is the part of the days, from 0 to 1, in which each broker was seen:
+    the present ones. `share` is the part of the days, from 0 to 1, in which all brokers were seen:
     what happened in the rest is not in the range.
     """
 

@@ -109,7 +109,9 @@ class UseOverview(NamedTuple):
     step: int
     """How many seconds a scrape stands for at most, by `usage` of cluster.yaml."""
     coverage: Mapping[str, float]
-    """The share of the time in which each broker was scraped, by its label."""
+    """The share of the time in which each broker was seen, by its label."""
+    seen: float
+    """The share of the time in which all registered brokers were seen."""
     registered_brokers: int | None
     """How many brokers are registered; None if no run has recorded it."""
     limits_known: float
@@ -146,17 +148,6 @@ class UseOverview(NamedTuple):
         registered = self.registered_brokers
         is_more = registered is not None and registered < len(self.coverage)
         return is_more or bool(self.other_brokers)
-
-    @property
-    def seen(self) -> float:
-        """The share of the time in which Prometheus scraped the broker with the fewest scrapes.
-
-        It is 0 if a registered broker was not scraped, or may be none of those that were.
-        """
-        shares = [*self.coverage.values()]
-        others = len(self.other_brokers)
-        is_other = self.registered_brokers not in {None, len(shares) - others}
-        return 0.0 if self.absent_brokers or is_other else min(shares, default=0.0)
 
 
 class KeyProbe(NamedTuple):

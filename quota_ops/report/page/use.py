@@ -82,8 +82,8 @@ def describe_use(use: RecordedUse) -> str:
     days = f"{counted(use.recorded, 'recorded day')} from {use.days[0]} to {use.days[-1]} (UTC)"
     listed = f"The {len(use.nearest):,} nearest of {counted(use.quotas, 'used quota')}"
     return (
-        f"{days}, brokers seen in {int(100 * use.seen)} % of them, beside the limits of this run, "
-        f"whichever were in force then. {listed}: the busiest client of each on its busiest "
+        f"{days}, all brokers seen in {int(100 * use.seen)} % of them, beside the limits of this "
+        f"run, whichever were in force then. {listed}: the busiest client of each on its busiest "
         "broker, never a sum. Time that was not recorded is unknown. Rates are exact to 2.5 %."
     )
 

@@ -240,7 +240,6 @@ def usage_json(overview: UseOverview, shown: Sequence[QuotaUse]) -> dict[str, An
         **overview._asdict(),
         "start": iso_utc(overview.start),
         "end": iso_utc(overview.end),
-        "seen": overview.seen,
         "last_look": overview.last_look and iso_utc(overview.last_look),
         "quotas": [
             {

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.effect import LOSSES, ClassEffect, Effect, number_of
@@ -17,6 +18,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.model.text import counted
 from quota_ops.model.usage.digest import DelayRow, ShareRow
+from quota_ops.model.usage.seen import SeenBrokers, count_each, count_together
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.resolution import Limits
@@ -40,27 +42,23 @@ ReadUse = Callable[[str, Collection[SeriesNames], Time], Samples]
 class PastUse(NamedTuple):
     """The highest use of each series on the recorded days, by key, on its busiest broker.
 
-    `days` is how many of the last seven complete days are recorded. `seen` are the seconds that
-    each broker was seen on them, by key.
+    `days` is how many of the last seven complete days are recorded. `seen` is when each broker was
+    seen on them, by key.
     """
 
     highest: Mapping[str, Mapping[SeriesNames, float]]
     days: int
-    seen: Mapping[str, Mapping[str, float]]
+    seen: Mapping[str, SeenBrokers]
 
-    def find_share(self, key: str, brokers: int) -> float:
+    def find_share(self, key: str, brokers: Sequence[BrokerFacts]) -> float:
         """Return the part of the days, from 0 to 1, in which the use of a key is known."""
-        return _find_share(self.seen.get(key, {}).values(), brokers)
+        return _find_share(self.seen.get(key, {}), brokers)
 
 
-def _find_share(seconds: Collection[float], brokers: int) -> float:
-    """Return the part of the days in which each broker was seen, by the seconds of those seen.
-
-    If another number of brokers was seen than are registered, it may be none of these.
-    """
-    if not seconds or len(seconds) != (brokers or len(seconds)):
-        return 0.0
-    return min(min(seconds) / timedelta(days=DAYS).total_seconds(), 1.0)
+def _find_share(seen: SeenBrokers, brokers: Sequence[BrokerFacts]) -> float:
+    """Return the part of the days in which all registered brokers were seen, if any is known."""
+    seconds = count_together(seen, brokers or None)
+    return min(seconds / timedelta(days=DAYS).total_seconds(), 1.0)
 
 
 NOTHING_RECORDED = PastUse({}, 0, {})
@@ -126,13 +124,13 @@ def find_throttling(
     *,
     read: ReadUse,
     step: int,
-    brokers: int,
+    brokers: Sequence[BrokerFacts],
     now: datetime,
     past: PastUse = NOTHING_RECORDED,
 ) -> Throttling:
     """Return what the cuts among the writes would have done in the last seven days.
 
-    `step` is the interval of the scrapes in seconds. `brokers` is how many there are: the use on
+    `step` is the interval of the scrapes in seconds. `brokers` are the registered ones: the use on
     those that Prometheus does not scrape is unknown.
     Which clients a default applies to is known from `past`.
     """
@@ -308,7 +306,13 @@ def _judge_row(
 
 
 def _simulate(
-    key: str, groups: Collection[Group], read: ReadUse, *, step: int, brokers: int, end: datetime
+    key: str,
+    groups: Collection[Group],
+    read: ReadUse,
+    *,
+    step: int,
+    brokers: Sequence[BrokerFacts],
+    end: datetime,
 ) -> dict[str, Delays | str]:
     """Return the delays of each group by its entity, or why they are not known."""
     from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
@@ -332,20 +336,24 @@ def list_shares(key: str, groups: Collection[Group]) -> list[ShareRow]:
     ]
 
 
-def _summarize(shared_by: str, rows: Sequence[DelayRow], brokers: int) -> Delays | str:
+def _summarize(
+    shared_by: str, rows: Sequence[DelayRow], brokers: Sequence[BrokerFacts]
+) -> Delays | str:
     if not rows:
         return f"no use of {shared_by} was recorded in the last {DAYS} days"
-    longest = max(row.seen for row in rows)
+    seen, registered = {row.broker: row.seen for row in rows}, len(brokers)
+    longest = max(count_each(seen).values())
     if longest < _LEAST.total_seconds():
         known = f"{longest / 3600:.1f} hours" if longest > HOUR else f"{longest / 60:.0f} minutes"
         return f"the use of {shared_by} is known for {known} only"
-    if len(rows) < brokers and not any(row.delayed for row in rows):
-        return f"the use on {brokers - len(rows)} of {counted(brokers, 'broker')} is unknown"
-    if 0 < brokers < len(rows) and not any(row.delayed for row in rows):
-        return f"{counted(len(rows), 'broker')} were scraped and {brokers} registered"
+    if len(rows) < registered and not any(row.delayed for row in rows):
+        unknown = registered - len(rows)
+        return f"the use on {unknown} of {counted(registered, 'broker')} is unknown"
+    if 0 < registered < len(rows) and not any(row.delayed for row in rows):
+        return f"{counted(len(rows), 'broker')} were scraped and {registered} registered"
     row = max(rows, key=lambda row: (row.delayed, row.above, row.highest, row.broker))
     highest = max(row.highest for row in rows)
-    share = _find_share([row.seen for row in rows], brokers)
+    share = _find_share(seen, brokers)
     return Delays(
         shared_by, row.broker, row.above, row.delayed, row.longest, row.at_present, highest, share
     )

@@ -79,7 +79,7 @@ def write_throttling(
             apply_targets(before, {row.id: row.target for row in plan.writes}),
             read=partial(read_samples, source),
             step=source.step,
-            brokers=len(facts.brokers) if facts else 0,
+            brokers=facts.brokers if facts else (),
             now=now,
             past=past,
         )

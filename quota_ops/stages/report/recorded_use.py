@@ -9,6 +9,7 @@ from itertools import accumulate, islice
 
 from msgspec.structs import replace
 
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.quota import MEASURED_KEYS
@@ -16,16 +17,17 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.report import Report
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
-from quota_ops.model.usage.series import SeriesNames, Time
+from quota_ops.model.usage.seen import count_together, join_seen
+from quota_ops.model.usage.series import SeriesNames, Time, time_of
 from quota_ops.model.usage.use import QuotaUse, SeriesShare
 from quota_ops.report.outline.row_status import report_rows
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
-from quota_ops.stages.use.recorded import DAY, open_recorded, time_of
+from quota_ops.stages.use.recorded import DAY, open_recorded
 from quota_ops.store.history.digests import find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import USE
+from quota_ops.store.run.files import FACTS, USE
 from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
@@ -51,8 +53,10 @@ def add_recorded_use(
     owners = partial(_read_owners, folder)
     try:
         rows = {row.difference.id for row in report_rows(report)}
-        store, now = folder.store, datetime.now(UTC)
-        found = read_recorded_use(store, report.cluster_id, stored, owners, now, rows=rows)
+        store, now, facts = folder.store, datetime.now(UTC), folder.find(FACTS)
+        found = read_recorded_use(
+            store, report.cluster_id, stored, owners, now, facts=facts, rows=rows
+        )
     except QuotaOpsError as error:
         _log.warning("The recorded use cannot be read: %s", error.message)
         return report
@@ -75,6 +79,7 @@ def read_recorded_use(
     read_owners: Callable[[], Mapping[tuple[Entity, str], str | None]],
     now: datetime,
     *,
+    facts: ClusterFacts | None = None,
     rows: Collection[Key] = (),
 ) -> RecordedUse | None:
     """Return the use beside stored limits and those of `rows`; None if no day is recorded.
@@ -89,7 +94,7 @@ def read_recorded_use(
     limits: dict[str, dict[Entity, float]] = defaultdict(dict)
     for entity, key, value in stored:
         limits[key][Entity.parse(entity)] = value
-    past = PastQuotas([Look(time.start, limits)], read_owners(), None, ())
+    past = PastQuotas([Look(time.start, limits)], read_owners(), facts, ())
     with open_recorded(digests, past, by_day=True) as recorded:
         if recorded.troubles:
             _log.warning("Recorded days cannot be read: %s", "; ".join(recorded.troubles))
@@ -108,8 +113,8 @@ def read_recorded_use(
         names = {(quota.key, SeriesNames(*busiest[:2])) for *_, quota, busiest in shown}
         daily = recorded.read_days(names)
     days = _list_days(recorded.days)
-    seconds = [number for brokers in seen.values() for number in brokers.values()]
-    share = min(seconds, default=0.0) / (len(recorded.days) * DAY.total_seconds())
+    together = count_together(join_seen(seen.values()), facts.brokers if facts else None)
+    share = together / (len(recorded.days) * DAY.total_seconds())
     nearest = tuple(_describe(quota, busiest, days, daily) for *_, quota, busiest in shown)
     others = (
         _describe(quota, busiest, (), {})
@@ -117,7 +122,7 @@ def read_recorded_use(
         if Key(quota.entity.text, quota.key) in rows
     )
     some = tuple(islice(others, MOST_ROWS))
-    return RecordedUse(days, len(recorded.days), min(share, 1.0), len(used), nearest, some)
+    return RecordedUse(days, len(recorded.days), share, len(used), nearest, some)
 
 
 def _choose_newest(digests: Mapping[str, Place]) -> dict[str, Place]:

@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
+from quota_ops.model.usage.seen import SeenBrokers, count_together
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
 from quota_ops.precedence.series import find_quota
@@ -21,14 +21,14 @@ NOBODY = SeriesNames(None, None)
 
 
 class Listing(Struct, frozen=True, dict=True):
-    """The inputs of the listing for one quota key; `seen` has seconds by broker."""
+    """The inputs of the listing for one quota key."""
 
     past: PastQuotas
     time: Time
     key: str
     is_exported: bool
     uses: Collection[Use]
-    seen: Mapping[str, float]
+    seen: SeenBrokers
 
     @cached_property
     def periods(self) -> list[Period]:
@@ -79,16 +79,11 @@ class Listing(Struct, frozen=True, dict=True):
         return since
 
     def _is_seen(self) -> bool:
-        """Return whether each registered broker was scraped all along, and limits are known."""
-        window = (self.time.end - self.time.start).total_seconds()
-        seconds, facts = self.seen.values(), self.past.facts
-        scraped = match_brokers(self.seen, facts.brokers) if facts else None
-        others = len(scraped.others) if scraped else 0
+        """Return whether all registered brokers were seen all along, and limits are known."""
+        window, facts = (self.time.end - self.time.start).total_seconds(), self.past.facts
         return (
             facts is not None
-            and len(seconds) - others == len(facts.brokers)
-            and not (scraped and scraped.absent)
-            and min(seconds, default=0.0) >= SEEN * window
+            and count_together(self.seen, facts.brokers) >= SEEN * window
             and all(period.limits for period in self.periods)
         )
 

@@ -4,13 +4,13 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
-from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.usage.recorded import GroupUse
-from quota_ops.model.usage.series import SeriesNames, Time
+from quota_ops.model.usage.seen import Run
+from quota_ops.model.usage.series import SeriesNames, Time, time_of
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
@@ -25,13 +25,6 @@ if TYPE_CHECKING:
 DAY = timedelta(days=1)
 _DAYS = 30
 _GROUP_DAYS = 28
-
-
-@cache  # each series of each day has it
-def time_of(day: str) -> Time:
-    """Return the time of a day in UTC."""
-    start = datetime.fromisoformat(day).replace(tzinfo=UTC)
-    return Time(start, start + DAY)
 
 
 @contextmanager
@@ -79,8 +72,8 @@ class RecordedDays(NamedTuple):
     troubles: tuple[str, ...] = ()
     """Why other days are left out."""
 
-    def read_seen(self) -> Mapping[str, Mapping[str, float]]:
-        """Return for how many seconds the use of each key is known, by broker."""
+    def read_seen(self) -> Mapping[str, Mapping[str, Sequence[Run]]]:
+        """Return when the use of each key is known, by broker, in seconds since 1970."""
         return self.summed.read_seen()
 
     def read_uses(self, key: str, measured: Iterable[Use] = ()) -> list[Use]:
