@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.quotas_file import Quota
+from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import FilterIndex
 from quota_ops.model.text import name_first
 
 _FEW = 10
@@ -63,13 +63,13 @@ def _refuse_repeated_shares(shares: Iterable[Quota], declared: Mapping[Entity, Q
 def refuse_unmanageable(quotas: Iterable[Quota], cluster: ClusterFile) -> None:
     """Add a problem for each quota that cluster.yaml protects, or that is outside its scope."""
     policy, source = cluster.policy, cluster.source
-    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    scope = Scope(policy)
     allowed = name_first((entity_filter.text for entity_filter in policy.scope), _FEW)
     for quota in quotas:
-        if scope.find_match(quota.entity) is None:
+        if not scope.covers(quota.entity):
             message = f"{quota.entity} is outside the scope of {policy.cluster}."
             quota.refuse(message, f"{source.file} allows {allowed}.")
-        protected = protect.find_match(quota.entity)
+        protected = scope.find_protection(quota.entity)
         if protected is not None:
             node, remedy = cluster.protect[protected], "Remove this quota, or that protection."
             words = f"This protects {quota.entity}, which has a quota at {quota.place}."

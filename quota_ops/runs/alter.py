@@ -13,10 +13,10 @@ from quota_ops.desired.read import Desired
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import DriftPolicy, Policy
+from quota_ops.model.plans.scope import Scope
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import FilterIndex
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import BatchRow, Key, LedgerRow, Stored
 from quota_ops.model.runs.outcome import DONE
@@ -88,9 +88,9 @@ def refuse_protected(
     alterations: Iterable[Alteration], policy: Policy, records: ClusterStore
 ) -> None:
     """Raise Refused when cluster.yaml, or the one that was last applied, protects an entity."""
-    protected = FilterIndex(combine_strictly(Known.read(records).applied, policy).protect)
+    scope = Scope(combine_strictly(Known.read(records).applied, policy))
     for alteration in alterations:
-        if (met := protected.find_match(alteration.entity)) is not None:
+        if (met := scope.find_protection(alteration.entity)) is not None:
             where = "cluster.yaml" if met in policy.protect else "the last applied cluster.yaml"
             raise Refused(
                 f"{alteration.entity} is protected: {where} lists {met.text} under protect, "

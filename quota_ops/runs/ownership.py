@@ -16,7 +16,7 @@ from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.runs.ownership import Adoption, find_adoptions
 from quota_ops.model.runs.run import LedgerEdit
 from quota_ops.model.text import counted
-from quota_ops.stages.describe import refuse_disagreement
+from quota_ops.stages.describe.disagreement import refuse_disagreement
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ADOPTED, RELEASED

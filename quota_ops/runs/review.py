@@ -24,6 +24,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.scope import judge_scope
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
@@ -44,7 +45,7 @@ from quota_ops.report.markdown.parts import code
 from quota_ops.report.outline.sentences import describe_late_limits
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
-from quota_ops.stages.describe import describe_cluster, judge_scope, make_cluster_row
+from quota_ops.stages.describe import describe_cluster, make_cluster_row
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs

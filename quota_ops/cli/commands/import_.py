@@ -238,7 +238,7 @@ def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, 
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.plans.policy import VerifyPolicy
     from quota_ops.model.quotas.rows import Key
-    from quota_ops.stages.describe import refuse_disagreement
+    from quota_ops.stages.describe.disagreement import refuse_disagreement
 
     name = policy.connection if policy else Path(source.cluster).name
     found = find_connection(name, file=source.connection_file)

@@ -92,9 +92,8 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     """Release the managed rows of these entities, and show what the next run does with each."""
     from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.plans.hold import find_hold
+    from quota_ops.model.plans.scope import Scope
     from quota_ops.model.quotas.entity import Entity
-    from quota_ops.model.quotas.filter import FilterIndex
-    from quota_ops.model.runs.ownership import explain_unwritable
     from quota_ops.report.screens.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
     from quota_ops.store.ledger.holds import holds_now
@@ -103,7 +102,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
     policy, session = run.desired.policy, run.session
     desired_rows = {row.id: row for row in run.desired.rows}
     kept = holds_now(session.records.holds)
-    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    scope = Scope(policy)
     writes = run.find_writes(who)
     with record_command_if_stopped(run.folder, RELEASED, None):
         released = release_quotas(run.folder, session.records, who, run.attribution)
@@ -115,7 +114,7 @@ def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) 
                 desired_rows,
                 clear_unmanaged=policy.clear_unmanaged,
                 hold=find_hold(kept, entity),
-                why=explain_unwritable(entity, row.key, scope, protect),
+                why=scope.explain_unwritable(entity, row.key),
                 standstill=run.standstill,
             ),
         )

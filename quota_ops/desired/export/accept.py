@@ -16,8 +16,8 @@ from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import FilterIndex
 from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import DesiredRow, Key, StoredQuota
@@ -126,8 +126,7 @@ class _Receivers:
         self._by_entity = {row.entity: row.file for row in desired.rows}
         self._owners = OwnerIndex(desired.policy.owners)
         self._policy = desired.policy
-        self._scope = FilterIndex(desired.policy.scope)
-        self._protected = FilterIndex(desired.policy.protect)
+        self._scope = Scope(desired.policy)
         self._owner_of = {row.file: row.owner for row in desired.rows}
 
     def find(self, entity: str, key: str, value: float) -> tuple[str | None, str]:
@@ -139,9 +138,9 @@ class _Receivers:
         _, undeclarable = split_writable([quota])
         if undeclarable:
             return None, undeclarable[0].reason
-        if self._scope.find_match(quota.entity) is None:
+        if not self._scope.covers(quota.entity):
             return None, f"it is outside the scope of {self._policy.cluster}: extend that first"
-        if self._protected.find_match(quota.entity) is not None:
+        if self._scope.find_protection(quota.entity) is not None:
             return None, "cluster.yaml protects it, so Git cannot declare it"
         only = self._files[0] if len(self._files) == 1 else None
         owner = self._owners.find_owner(quota.entity)

@@ -17,8 +17,8 @@ from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.quotas.filter import FilterIndex
 from quota_ops.model.quotas.rows import StoredQuota
 
 _DEFAULTS = "defaults"
@@ -142,14 +142,14 @@ def import_quotas(
     equal sets of limits become profiles; InvalidInput if cluster.yaml has some already. With
     `with_groups`, equal limits of a file become a group with the sum as its budget.
     """
-    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    scope = Scope(policy)
     writable, left_out = split_writable(stored)
     managed = [
         quota
         for quota in writable
-        if scope.find_match(quota.entity) is not None and protect.find_match(quota.entity) is None
+        if scope.covers(quota.entity) and not scope.find_protection(quota.entity)
     ]
-    new = tuple(quota for quota in left_out if protect.find_match(quota.entity) is None)
+    new = tuple(quota for quota in left_out if not scope.find_protection(quota.entity))
     profiles = propose_profiles(managed) if with_profiles else {}
     if profiles:
         if _find_field(cluster_file, "profiles") is not None:

@@ -17,9 +17,6 @@ from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 MAX_EXACT = 2.0**53
 """Above this number a double, the type in the protocol, skips whole numbers."""
 MAX_INT = 2_147_483_647.0
-PROTECTED = "protected"
-NEWLY_PROTECTED = "newly protected"
-"""Why no run writes a quota, as `explain_unalterable`: the policy protects it, or will."""
 UNLIMITED = "unlimited"
 """The text for the largest value, which exempts an entity from a default."""
 

@@ -4,9 +4,8 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import EntityFilter, FilterIndex
-from quota_ops.model.quotas.quota import explain_unalterable
+from quota_ops.model.plans.scope import Scope
+from quota_ops.model.quotas.filter import EntityFilter
 from quota_ops.model.quotas.rows import DesiredRow, Key, StoredQuota
 
 
@@ -45,21 +44,10 @@ def find_adoptions(
     The next run clears a managed row that Git does not declare, so the filter must name it.
     """
     declared = {row.id: row for row in desired}
-    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
+    scope = Scope(policy)
     for entity, key, value in stored:
         declared_row = declared.get(Key(entity.text, key))
         is_selected = declared_row is not None if wanted is None else wanted.accepts(entity)
         if is_selected:
-            refusal = explain_unwritable(entity, key, scope, protect)
+            refusal = scope.explain_unwritable(entity, key)
             yield Adoption(entity.text, key, value, declared_row, refusal)
-
-
-def explain_unwritable(
-    entity: Entity, key: str, scope: FilterIndex, protect: FilterIndex
-) -> str | None:
-    """Return why no plan can write the row, so that it cannot be managed; None if one can."""
-    if protect.find_match(entity) is not None:
-        return "protected"
-    if scope.find_match(entity) is None:
-        return "outside the scope"
-    return explain_unalterable(entity.types, key)

@@ -3,9 +3,9 @@
 from functools import lru_cache
 from typing import NamedTuple
 
+from quota_ops.model.plans.scope import NEWLY_PROTECTED
 from quota_ops.model.quotas.difference import WRITES, Action, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.quota import NEWLY_PROTECTED
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.review import ClusterReview

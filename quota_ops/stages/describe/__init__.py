@@ -1,45 +1,30 @@
 """describe: read every quota that the cluster stores, and the ledger at that moment."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from itertools import cycle
-from time import monotonic, sleep
 
 import pyarrow as pa
 from msgspec.structs import replace
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.finding import InvalidFile
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
-from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.scope import judge_scope
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import FilterIndex
-from quota_ops.model.quotas.quota import NEWLY_PROTECTED, PROTECTED, explain_unalterable, same
-from quota_ops.model.quotas.rows import (
-    ActualRow,
-    ClusterRow,
-    Key,
-    LostLimit,
-    Stored,
-    StoredQuota,
-    Targets,
-    find_unequal,
-)
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import ClusterRow, LostLimit, Stored, StoredQuota
 from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER
 from quota_ops.model.runs.run import Described
-from quota_ops.model.text import name_first
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
+from quota_ops.stages.describe.disagreement import confirm_stored
 from quota_ops.stages.describe.lost_limits import find_lost_limits
 from quota_ops.stages.describe.rates import divide_declared
 from quota_ops.stages.succession import read_applied_policy, take_number_above
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.ledger.holds import held_entities, holds_now
-from quota_ops.store.ledger.ledger import LedgerFile, damaged
 from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.place import measure_lead
@@ -141,124 +126,3 @@ def make_cluster_row(
 def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:
     for (text, key), value in stored.items():
         yield StoredQuota(Entity.parse(text), key, value)
-
-
-def judge_scope(
-    policy: Policy, stored: Iterable[StoredQuota], applied: Policy | None = None
-) -> Iterator[ActualRow]:
-    """Yield the stored quotas with whether runs may write each of them, by a policy.
-
-    What only this policy protects, and not the last applied one, is newly protected.
-    """
-    scope, protect = FilterIndex(policy.scope), FilterIndex(policy.protect)
-    agreed = protect if applied is None else FilterIndex(applied.protect)
-    last: Entity | None = None
-    types: tuple[str, ...] = ()
-    text, in_scope, protected = "", False, ""
-    for entity, key, value in stored:
-        if entity is not last:
-            last, text, types = entity, entity.text, entity.types
-            in_scope = scope.find_match(entity) is not None
-            protected = ""
-            if protect.find_match(entity) is not None:
-                is_agreed = agreed.find_match(entity) is not None
-                protected = PROTECTED if is_agreed else NEWLY_PROTECTED
-        hands_off = protected or explain_unalterable(types, key)
-        yield ActualRow(policy.cluster_id, text, key, value, in_scope, hands_off)
-
-
-PATIENCE = 5.0
-"""Seconds within which two responses must agree."""
-LIMIT = 2.0
-"""The timeout of one broker's response, in seconds."""
-
-Changed = frozenset[tuple[str, str, str]]
-"""Rows that differ from the verified value: entity, key and the currently stored value."""
-
-
-def confirm_stored(
-    cluster: Cluster | Snapshot, described: Stored, known: LedgerFile
-) -> tuple[Stored, tuple[tuple[int, int], ...]]:
-    """Return the stored values, and each broker that disagrees with its number of differing rows.
-
-    A broker may respond from old metadata, without an error. If managed rows seem to have changed
-    in the first response, `described`, brokers are queried in turn until two consecutive responses
-    agree on those rows. If no two agree in time, the response with the fewest changed rows is used.
-
-    Raises InvalidInput when the ledger has a row with an invalid Kafka entity.
-    """
-    verified = _read_verified(known.table)
-    changed = first = _find_changed(described, verified)
-    _check_entities(known, (text for text, key, _ in changed if (text, key) not in described))
-    if not changed or isinstance(cluster, Snapshot):
-        return described, ()
-    responses: dict[int, tuple[Changed, Stored]] = {cluster.last_responder: (changed, described)}
-    for broker, stored in _query_in_turn(cluster):
-        before, changed = changed, _find_changed(stored, verified)
-        responses[broker] = changed, stored
-        if changed == before:
-            break
-    else:
-        changed, stored = min(responses.values(), key=lambda response: len(response[0]))
-    differs = {broker: len(found ^ changed) for broker, (found, _) in responses.items()}
-    disagree = tuple((broker, rows) for broker, rows in sorted(differs.items()) if rows)
-    return described if changed == first else stored, disagree
-
-
-def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
-    for text in texts:
-        try:
-            Entity.parse(text)
-        except ValueError:
-            raise damaged(f"{known.name} has rows of the invalid entity {text!r}") from None
-
-
-def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:
-    """Yield each broker's id and stored values until the timeout; query the last responder last."""
-    until = monotonic() + PATIENCE
-    others = [
-        endpoint.id for endpoint in cluster.endpoints if endpoint.id != cluster.last_responder
-    ]
-    for broker in cycle([*others, cluster.last_responder]):
-        with suppress(ClusterTrouble):
-            yield broker, cluster.describe_values(broker, LIMIT)
-        if monotonic() > until:
-            return
-        sleep(0.02)
-
-
-def refuse_disagreement(
-    cluster: Cluster, described: Stored, keys: Collection[Key] | None = None
-) -> None:
-    """Raise Refused if a second response has other values: one of them may be of old metadata.
-
-    It is of another broker if there is one. Only `keys` count, or all rows without them. Raises
-    ClusterTrouble if no broker responds again.
-    """
-    first = cluster.last_responder
-    response = next(_query_in_turn(cluster), None)
-    if response is None:
-        raise ClusterTrouble("no broker responded a second time", "Nothing was written. Try again.")
-    second, stored = response
-    rows = described.keys() | stored.keys() if keys is None else keys
-    differing = [row for row in sorted(rows) if not same(described.get(row), stored.get(row))]
-    if differing:
-        brokers = " and ".join(f"broker {broker}" for broker in sorted({first, second}))
-        raise Refused(
-            f"{brokers} responded with different values of {name_first(map(' '.join, differing))}",
-            "Nothing was written. If nobody is changing quotas now, a broker has old metadata: run "
-            "the command again when it follows the controllers.",
-        )
-
-
-def _read_verified(ledger: pa.Table) -> Targets:
-    columns = (to_values(ledger[name]) for name in ("entity", "key", "value", "state"))
-    return {
-        Key(entity, key): value
-        for entity, key, value, state in zip(*columns, strict=True)
-        if state == VERIFIED and value is not None
-    }
-
-
-def _find_changed(stored: Stored, verified: Targets) -> Changed:
-    return frozenset((*row, str(stored.get(row))) for row in find_unequal(verified, stored))
