@@ -8,7 +8,7 @@ from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.commit import short
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.plans.ledger_edits import VERIFIED
+from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.plans.placement import Placement, list_topics
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit, same
@@ -17,7 +17,7 @@ from quota_ops.model.runs.report import Origin
 from quota_ops.stages.describe.lost_limits import find_lost_limits
 from quota_ops.stages.plan.origins import search_origins
 from quota_ops.stages.use.recorded import read_group_use
-from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger import ledger, ledger_end
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.names import NamedCluster
 
@@ -48,17 +48,20 @@ def describe_sources(
         in_git = dict.fromkeys(applied, "the files in Git are invalid")
     if any(key.entity.startswith("ip=") for key in applied):
         cluster = NamedCluster((policy.cluster,), policy.cluster_id)
-        lost = {row.id: row.words for row in find_lost_limits(store, cluster, stored)}
-        in_git |= {key: f"{in_git[key]}; {lost[key]}" for key in applied.keys() & lost.keys()}
+        for row in find_lost_limits(store, cluster, stored):
+            in_git |= {row.id: f"{in_git[row.id]}; {row.words}"} if row.id in in_git else {}
     try:
-        known = ledger.read(store.of_cluster(policy.cluster_id)).rows
-        written = {row.id: row for row in known if row.state == VERIFIED}
+        records = store.of_cluster(policy.cluster_id)
+        end, known = ledger_end.read(records), ledger.last(records)
+        old_ledger = ledger_end.explain_old_copy(records, known.name, end)
+        written = find_managed(known.rows, applied)
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}
     others = {key: value for key, value in applied.items() if not _is_of(written.get(key), value)}
     origins = search_origins(store, policy, others)
+    lost = f"; but the run store has {old_ledger}" if old_ledger else ""
     return {
-        key: f"{words}; {_describe_written(written.get(key), applied[key], origins.get(key))}"
+        key: f"{words}; {_describe_written(written.get(key), applied[key], origins.get(key))}{lost}"
         for key, words in in_git.items()
     }
 
@@ -80,7 +83,8 @@ def _is_of(row: LedgerRow | None, value: float) -> bool:
 def _describe_written(row: LedgerRow | None, value: float, origin: Origin | None) -> str:
     if row is not None and _is_of(row, value):
         at = f" at commit {short(row.commit)}" if row.commit else ""
-        return f"managed, recorded by run {row.run}{at}"
+        did = "recorded" if row.state == VERIFIED else "written, and not read back,"
+        return f"managed, {did} by run {row.run}{at}"
     words = origin.words if origin else ""
     if row is not None:
         before = format_limit(row.key, row.value)

@@ -240,6 +240,8 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
     run = last_run()
     alter("--names", "user=carol", "--add", f"{P}=6")
     allowed = ("--allow", "raise", "--allow", "unlimited", "--reason", "INC-31")
+    hold = ("hold", "demo", "--names", "user=bob", "--until", "1h", "--by", "anna")
+    CliRunner().invoke(main, [*hold, "--reason", "a test"])
 
     undone = alter("--undo", run, *allowed)
 
@@ -247,6 +249,8 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
     assert undone.stderr.splitlines()[0] == (
         "user=carol producer_byte_rate was changed since, and stays as it is"
     )
+    release = "To end the hold: quota-ops release demo --names user=bob --reason TEXT"
+    assert re.search(rf"user=bob is still held until .* by anna: a test\. {release}", undone.stderr)
     rows = {("user=alice", P, 3 * 2.0**20), ("user=carol", P, 6.0)}
     assert settled(cluster, rows) == rows
     again = alter("--undo", run)

@@ -5,7 +5,7 @@ from math import inf
 from typing import Any, NamedTuple, Self
 
 from quota_ops.model.quotas.entity import IP
-from quota_ops.model.quotas.quota import QUOTA_KEYS, json_number, limits_a_client
+from quota_ops.model.quotas.quota import QUOTA_KEYS, find_applied, json_number
 
 
 class LimitChange(StrEnum):
@@ -213,4 +213,4 @@ def _limit_json(limit: Limit | None) -> dict[str, Any] | None:
 
 def number_of(key: str, limit: Limit | None) -> float:
     """Return the value of a limit; infinity if it limits nobody."""
-    return limit.value if limit is not None and limits_a_client(key, limit.value) else inf
+    return inf if limit is None else find_applied(key, limit.value)

@@ -7,7 +7,7 @@ org.apache.kafka.controller.ClientQuotaControlManager.
 import re
 from decimal import Context, Decimal
 from functools import lru_cache
-from math import isfinite, isnan
+from math import inf, isfinite, isnan
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -159,10 +159,21 @@ _LONGEST, _FEW_DIGITS = 40, 12
 _EXACT = Context(prec=2 * _LONGEST)
 
 
-def limits_a_client(key: str, value: float) -> bool:
-    """Return whether a stored value is a limit: not infinity or NaN, and not `unlimited`."""
+def find_applied(key: str, value: float) -> float:
+    """Return the limit that brokers apply for a stored value; infinity if it limits nobody.
+
+    Of new connections they apply a whole number: NaN and parts of 1 block an address. Source:
+    ClientQuotaMetadataManager.
+    """
     known = QUOTA_KEYS.get(key)
-    return isfinite(value) and (known is None or value < known.unlimited)
+    if key in IP_KEYS and (isnan(value) or value < 1):
+        return 0.0
+    return value if isfinite(value) and (known is None or value < known.unlimited) else inf
+
+
+def limits_a_client(key: str, value: float) -> bool:
+    """Return whether a stored value limits a client."""
+    return find_applied(key, value) < inf
 
 
 def parse_limit(key: QuotaKey, text: str) -> float:

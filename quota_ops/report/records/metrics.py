@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import partial
-from math import inf
 from typing import Any, NamedTuple
 
 from prometheus_client import CollectorRegistry, generate_latest
@@ -13,7 +12,7 @@ from prometheus_client.registry import Collector
 
 from quota_ops.model.quotas.difference import DRIFT_KINDS
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
-from quota_ops.model.quotas.quota import limits_a_client
+from quota_ops.model.quotas.quota import find_applied
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.stages import STOPPED, StageStatus
 from quota_ops.model.usage.usage import UsagePolicy
@@ -37,7 +36,7 @@ _COUNTS = {
     ),
     "pending": (
         "quotas_pending",
-        "Quotas to set or clear, because Git changed or unmanaged ones are cleared.",
+        "Quotas to set or clear: Git changed, the ledger lacks them, or they are unmanaged.",
     ),
     "returned": ("quotas_returned", "Quotas that have the value of an earlier run again."),
     "held": ("quotas_held", "Quotas that are not changed, because a person holds them."),
@@ -230,7 +229,7 @@ def label_limits(
         if CLIENT_ID in parts:
             plain = parts[CLIENT_ID]
             labels[names.client_id] = encode_client_id(plain) if names.is_quoted else plain
-        yield LimitSample(labels, value if limits_a_client(key, value) else inf)
+        yield LimitSample(labels, find_applied(key, value))
 
 
 class _Limits(Collector):

@@ -18,7 +18,7 @@ from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone
 MOST = 20
 """How many quotas a screen lists; JSON has them all."""
 _DAY_HEADINGS = (
-    *("day", "runs", "failed", "blocked", "in sync", "overriding", "drifted", "pending"),
+    *("day", "runs", "failed", "refused", "blocked", "in sync", "overriding", "drifted", "pending"),
     *("changed", "repaired", "median repair"),
 )
 _QUOTA_HEADINGS = (
@@ -110,7 +110,8 @@ def _day_cells(day: DayHistory) -> Line:
     return (
         Span(day.date, Tone.STRONG),
         Span(f"{day.runs:,}"),
-        _count(day.failed + day.refused, Tone.REFUSAL),
+        _count(day.failed, Tone.REFUSAL),
+        _count(day.refused, Tone.REFUSAL),
         _count(day.blocked, Tone.REFUSAL),
         Span(in_sync),
         _count(day.overriding, Tone.REFUSAL),

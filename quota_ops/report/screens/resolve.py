@@ -10,6 +10,7 @@ from quota_ops.model.quotas.quota import (
     QUOTA_KEYS,
     THREAD_KEY,
     UNLIMITED,
+    find_applied,
     format_limit,
     json_number,
 )
@@ -180,6 +181,8 @@ def _meaning(resolution: Resolution, brokers: int | None) -> str:
     if resolution.spellings:
         limit = " or ".join(_value(resolution, rung) for rung in resolution.spellings)
     if resolution.applied.level.rank is None:
+        if find_applied(resolution.key, resolution.applied.value) == 0:
+            return f"{limit} is 0 to brokers: no node accepts a connection from this address."
         return f"{limit} on each node, brokers and controllers alike, from {resolution.names[IP]}."
     names = {"user": resolution.names[USER], "client": resolution.names[CLIENT_ID]}
     who = WHO_SHARES[resolution.applied.level.rank].format(**names)
