@@ -4,6 +4,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple, Self
 
+from msgspec import Struct
+
 from quota_ops.model.plans.effect import Limit
 from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity, text_of
 from quota_ops.model.quotas.quota import QUOTA_KEYS
@@ -27,15 +29,24 @@ _LEVELS: list[_Level] = [
 ]
 """Of each level: its types, and what it has of users and of client ids: 0 for nothing, 1 for the
 default, 2 for a name."""
+_PAIR, _USER = LEVELS[0].types, LEVELS[2].types
 _LEVELS_OF_USER = [level for level in _LEVELS if level[1] == _NAMED]
 _LEVELS_OF_ANYONE = [level for level in _LEVELS if level[1] != _NAMED]
 
 
-class Change(NamedTuple):
+class Change(Struct, frozen=True):
     """The stored value of a quota before and after; None where it is not stored."""
 
-    before: float | None
-    after: float | None
+    before: float | None = None
+    after: float | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Return whether the quota is stored before and after."""
+        return self.before is not None and self.after is not None
+
+
+NOT_STORED = Change()
 
 
 class Users(NamedTuple):
@@ -84,7 +95,7 @@ def list_neighbors(stored: Iterable[tuple[str, str, float]], changes: Iterable[K
     return Neighbors(quotas, users)
 
 
-class Sides(NamedTuple):
+class Sides(Struct, frozen=True):
     """The limit of a class before and after the changes.
 
     `if_kept` is the limit after them if the examined quota were not removed.
@@ -96,17 +107,16 @@ class Sides(NamedTuple):
 
     def come_from(self, entity: str) -> bool:
         """Return whether the quota of an entity decides, or would if it were not removed."""
-        before, after, if_kept = self
-        return (
-            (before is not None and before.entity == entity)
-            or (after is not None and after.entity == entity)
-            or (if_kept is not None and if_kept.entity == entity)
-        )
+        sides = self.before, self.after, self.if_kept
+        return any(limit is not None and limit.entity == entity for limit in sides)
 
     def summarize(self, entity: str) -> tuple[object, ...]:
         """Return the key by which classes are merged: limits, and whether the entity has them."""
         return tuple(
-            [limit and (limit.value, limit.types, limit.entity == entity) for limit in self]
+            [
+                limit and (limit.value, limit.types, limit.entity == entity)
+                for limit in (self.before, self.after, self.if_kept)
+            ]
         )
 
     def fall_back(self, others: Self) -> Self:
@@ -115,7 +125,7 @@ class Sides(NamedTuple):
         return type(self)(self.before or others.before, after, self.if_kept or after)
 
 
-class Parts(NamedTuple):
+class Parts(Struct, frozen=True):
     """The parts of an entity's text, such as `user=alice`; None for types that it does not have."""
 
     user: str | None
@@ -143,16 +153,18 @@ class ChangedLimits:
         self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
         self._stored: dict[tuple[str | None, str | None], tuple[str, Change]] = {}
         """The text and the values of each entity with a user or a client id, by these parts."""
+        self._divided_users: set[str] = set()
+        """The users with a quota for any client id, or with pairs that are added or removed."""
         self.has_client_id_defaults = False
         for entity, change in quotas.items():
-            if change != (None, None) and (parts := _split(entity)):
+            if change != NOT_STORED and (parts := _split(entity)):
                 self.parts[entity] = parts
                 self._add(entity, parts, change)
         self.partly_own = {user for user in self.partly_own if (user, None) not in self._stored}
         self._of_anyone: dict[tuple[str | None, bool], Sides] = {}
 
     def _add(self, entity: str, parts: Parts, change: Change) -> None:
-        is_kept = None not in change
+        is_kept = change.is_kept
         if parts.address is not None:
             self.addresses[entity] = change
             if is_kept and parts.address != ANY_IP:
@@ -160,9 +172,11 @@ class ChangedLimits:
             return
         if parts.client_id == NO_CLIENT_ID:
             return
-        self._stored[parts[:2]] = entity, change
+        self._stored[parts.user, parts.client_id] = entity, change
         user = None if parts.user == ANY_USER else parts.user
         self.has_client_id_defaults |= parts.client_id == ANY_CLIENT_ID
+        if user and parts.client_id and (parts.client_id == ANY_CLIENT_ID or not is_kept):
+            self._divided_users.add(user)
         if parts.client_id in {None, ANY_CLIENT_ID}:
             if user and is_kept:
                 self.own_users.add(user)
@@ -176,6 +190,20 @@ class ChangedLimits:
     def find_pair_users(self, client_id: str) -> set[str]:
         """Return the users with a limit of their own for a client id that stays."""
         return self._pair_users[client_id] | self._users_of.get(client_id, set())
+
+    def find_own(self, user: str, client_id: str | None) -> Sides | None:
+        """Return the limits of a user's quota that decides for the same clients on both sides.
+
+        None if it does not, or if other quotas of the user have to be examined to know it.
+        """
+        if client_id == ANY_CLIENT_ID or (client_id is None and user in self._divided_users):
+            return None
+        entity, change = self._stored[user, client_id]
+        if change.before is None or change.after is None:
+            return None
+        types = _PAIR if client_id else _USER
+        after = Limit(change.after, entity, types)
+        return Sides(Limit(change.before, entity, types), after, after)
 
     def decide(
         self,

@@ -13,6 +13,8 @@ from itertools import islice
 from math import fsum, inf
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from quota_ops.model.plans.effect import (
     NO_RISK,
     ClassEffect,
@@ -31,6 +33,7 @@ from quota_ops.precedence.changed_limits import (
     ANY_IP,
     ANY_USER,
     NO_CLIENT_ID,
+    NOT_STORED,
     Change,
     ChangedLimits,
     Neighbors,
@@ -85,7 +88,7 @@ def find_write_effects(
         for row, effect in _add_up_pairs(find_effects(near, end, ownership, settled)).items():
             risks[row] = risks.get(row, NO_RISK).combine(effect.risk)
     return {
-        row: effect._replace(risk=risks.get(row, NO_RISK))
+        row: replace(effect, risk=risks.get(row, NO_RISK))
         for row, effect in find_effects(near, changes).items()
     }
 
@@ -106,7 +109,7 @@ def _add_up_pairs(effects: Mapping[Key, Effect]) -> dict[Key, Effect]:
                 together[clients.user, row.key][row] = rise
     rises = {row: fsum(rows.values()) for rows in together.values() for row in rows}
     added = {
-        row: effects[row]._replace(risk=effects[row].risk.combine(Risk(rise=rise)))
+        row: replace(effects[row], risk=effects[row].risk.combine(Risk(rise=rise)))
         for row, rise in rises.items()
     }
     return {**effects, **added}
@@ -152,14 +155,29 @@ class _Effects:
         parts = self._limits.parts.get(entity)
         if parts is None:
             return None
-        client_id = parts.client_id
         if parts.address is not None:
             return self._find_address_effect(entity, parts.address)
-        user = None if parts.user == ANY_USER else parts.user
-        if client_id is None or client_id == ANY_CLIENT_ID:
-            return self._find_many_effect(entity, user, needs_client_id=client_id is not None)
+        client_id = parts.client_id
         if client_id == NO_CLIENT_ID:
             return Effect(())
+        user = None if parts.user == ANY_USER else parts.user
+        if user and (sides := self._limits.find_own(user, client_id)):
+            return self._find_own_effect(entity, user, client_id, sides)
+        if client_id is None or client_id == ANY_CLIENT_ID:
+            return self._find_many_effect(entity, user, needs_client_id=client_id is not None)
+        return self._find_client_effect(entity, user, client_id)
+
+    def _find_own_effect(
+        self, entity: str, user: str, client_id: str | None, sides: Sides
+    ) -> Effect:
+        """Return the effect of a user's quota that decides for its clients before and after."""
+        effect = ClassEffect(sides.before, sides.after, user, client_id, int(client_id is not None))
+        others = self._limits.own_ids.get(user, ()) if client_id is None else ()
+        risk, named = self._judge(entity, (effect,)), tuple(islice(others, MOST_NAMES))
+        return Effect((effect,), own_client_ids=len(others), own=named, risk=risk)
+
+    def _find_client_effect(self, entity: str, user: str | None, client_id: str) -> Effect:
+        """Return the effect of a quota for one client id, of a user or of any other user."""
         sides = self._limits.decide(user, client_id, entity)
         effect = ClassEffect(sides.before, sides.after, user, client_id, 1)
         classes = (effect,) if sides.come_from(entity) else ()
@@ -246,8 +264,8 @@ class _Effects:
             groups += [(ids, count, own_sides.fall_back(sides)) for ids, count, sides in shown]
             extremes = [(ids[0], sides) for ids, _, sides in shown]
             for client_id, sides in (*extremes, *defaults.list_owned(own_ids)):
-                before, after, _ = own_sides.fall_back(sides)
-                judged.append(ClassEffect(before, after, user, client_id))
+                both = own_sides.fall_back(sides)
+                judged.append(ClassEffect(both.before, both.after, user, client_id))
         partly = set() if user or needs_client_id else limits.partly_own
         users = set() if user else limits.own_users - partly
         own, named = 0, [*_first(users)]
@@ -264,7 +282,7 @@ class _Effects:
                 found[summary] = effect
             else:
                 more = (*same.more, *some)[: MOST_NAMES - 1]
-                found[summary] = same._replace(client_ids=same.client_ids + count, more=more)
+                found[summary] = replace(same, client_ids=same.client_ids + count, more=more)
         if found:  # client ids with the limits of any other one are no class of their own
             found.pop(others.summarize(entity), None)
         classes += found.values()
@@ -274,17 +292,14 @@ class _Effects:
 
     def _find_address_effect(self, entity: str, address: str) -> Effect:
         addresses = self._limits.addresses
-        before, after = (
-            _limit(own, entity) or _limit(other, ANY_IP)
-            for own, other in zip(
-                addresses[entity], addresses.get(ANY_IP, Change(None, None)), strict=True
-            )
-        )
+        own, other = addresses[entity], addresses.get(ANY_IP, NOT_STORED)
+        before = _limit(own.before, entity) or _limit(other.before, ANY_IP)
+        after = _limit(own.after, entity) or _limit(other.after, ANY_IP)
         if address == ANY_IP:
-            own = self._limits.own_addresses
+            named = self._limits.own_addresses
             classes = (ClassEffect(before, after),)
             risk = self._judge(entity, classes)
-            return Effect(classes, own_addresses=len(own), own=_first(own), risk=risk)
+            return Effect(classes, own_addresses=len(named), own=_first(named), risk=risk)
         classes = (ClassEffect(before, after, address=address),)
         return Effect(classes, risk=self._judge(entity, classes))
 
@@ -294,7 +309,7 @@ class _Effects:
             ranked = []
             for client_id in self._limits.own_ids.get(None, ()):
                 sides = self._limits.decide(None, client_id)
-                limit = sides[side]
+                limit = sides.after if side else sides.before
                 if limit is not None and limit.entity not in _NOBODY:
                     owned = (limit.entity, self._key)
                     owner = self._ownership and self._ownership.before.get(owned)
@@ -374,8 +389,7 @@ def _count(ids: Collection[str], but: Iterable[str]) -> int:
 
 def _find_falling_side(sides: Sides, user: str) -> int | None:
     """Return the side, 0 before or 1 after, on which a user has no limit of their own."""
-    for side in (0, 1):
-        limit = sides[side]
+    for side, limit in enumerate((sides.before, sides.after)):
         if limit is None or user not in limit.entity:
             return side
     return None

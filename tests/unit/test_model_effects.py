@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Mapping
 from math import inf
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,6 +19,7 @@ from quota_ops.precedence.changed_limits import Change
 from quota_ops.precedence.resolution import Limits
 from quota_ops.report.outline.effects import format_effect
 from quota_ops.stages.plan.effects import effect_json, parse_effects, read_effects
+from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
@@ -53,6 +55,12 @@ class Seen(NamedTuple):
     own: int
 
 
+def write_and_parse(found: Mapping[Key, Effect]) -> dict[Key, Effect]:
+    """Return effects as read from the JSON that has them."""
+    written = json_text({"effects": [effect_json(*row, effect) for row, effect in found.items()]})
+    return parse_effects(json.loads(written)["effects"])
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_the_words_of_an_effect(case: Any) -> None:
     """A row says whom its change concerns, how, and by which other limits."""
@@ -63,10 +71,7 @@ def test_the_words_of_an_effect(case: Any) -> None:
     }
     stored = [(entity, key, float(value)) for entity, value in case.get("stored", {}).items()]
     found = find_effects(stored, changes)
-    as_objects = [{**one._asdict(), **effect.as_json(one.key)} for one, effect in found.items()]
-    written = [effect_json(*one, effect) for one, effect in found.items()]
-    for rows in (as_objects, written):  # versions before the first release wrote objects
-        assert parse_effects(json.loads(json.dumps(rows))) == found
+    assert write_and_parse(found) == found
     assert {
         entity: None
         if (effect := found.get(Key(entity, key))) is None or effect.is_evident(key)
@@ -112,9 +117,8 @@ def test_a_user_is_compared_with_the_extremes_of_defaults() -> None:
 def test_a_stored_infinity_is_kept() -> None:
     """A limit that JSON has no number for is read as it was written."""
     found = find_effects([], {Key("user=alice", KEY): Change(inf, 5.0)})
-    written = [effect_json(*key, effect) for key, effect in found.items()]
 
-    assert parse_effects(json.loads(json.dumps(written, allow_nan=False))) == found
+    assert write_and_parse(found) == found
 
 
 @pytest.mark.parametrize(
@@ -124,9 +128,9 @@ def test_a_stored_infinity_is_kept() -> None:
 def test_damaged_effects_are_named(tmp_path: Path, damage: dict[str, Any]) -> None:
     """A value of another type is an error with the file, never a traceback in a report."""
     effect = find_effects([], {Key("user=alice", KEY): Change(None, 5.0)})[Key("user=alice", KEY)]
-    values = {"entity": "user=alice", "key": KEY, **effect.as_json(KEY)}
+    values = effect.as_json(KEY)
     values["classes"] = [values["classes"][0] | damage]
-    (tmp_path / EFFECTS).write_text(json.dumps({"effects": [values]}))
+    (tmp_path / EFFECTS).write_text(json.dumps({"effects": [["user=alice", KEY, values]]}))
 
     with pytest.raises(InvalidInput, match=f"{EFFECTS} does not have the format of quota-ops"):
         read_effects(RunFolder(open_place(tmp_path)))
@@ -140,13 +144,13 @@ def test_an_effect_is_what_the_lookup_of_each_client_shows(
     changes = {
         entity: Change(*pair) for entity, pair in zip(ENTITIES, values, strict=True) if any(pair)
     }
-    limits = [limits_of(changes, side) for side in (0, 1)]
+    limits = [limits_of(changes, side) for side in ("before", "after")]
     found = find_effects(
         [(entity.text, KEY, change.before) for entity, change in changes.items() if change.before],
         {
             Key(entity.text, KEY): change
             for entity, change in changes.items()
-            if len(set(change)) > 1
+            if change.before != change.after
         },
     )
 
@@ -157,16 +161,16 @@ def test_an_effect_is_what_the_lookup_of_each_client_shows(
     } == {
         entity: look_up_all(limits, entity, changes)
         for entity, change in changes.items()
-        if len(set(change)) > 1
+        if change.before != change.after
     }
 
 
-def limits_of(changes: dict[Entity, Change], side: int) -> Limits:
+def limits_of(changes: dict[Entity, Change], side: str) -> Limits:
     """Return the quotas before or after, as one client's limits are looked up in them."""
     return Limits(
         StoredQuota(entity, KEY, value)
         for entity, change in changes.items()
-        if (value := change[side])
+        if (value := getattr(change, side))
     )
 
 
@@ -175,7 +179,7 @@ def look_up_all(limits: list[Limits], entity: Entity, changes: dict[Entity, Chan
     names = entity.as_dict()
     user = names.get(USER)
     kept = changes | {entity: Change(None, changes[entity].after or changes[entity].before)}
-    limits = [*limits, limits_of(kept, 1)]
+    limits = [*limits, limits_of(kept, "after")]
 
     def look_up(client_id: str) -> tuple[Side, Side] | None:
         rungs = [
@@ -211,7 +215,8 @@ def count_seen(effect: Effect, entity: Entity) -> Seen:
 
     def sides(one: ClassEffect) -> tuple[Side, Side]:
         before, after = (
-            side and (side.value, side.entity == entity.text) for side in (one.before, one.after)
+            None if side is None else (side.value, side.entity == entity.text)
+            for side in (one.before, one.after)
         )
         return before, after
 

@@ -84,7 +84,7 @@ class OneOff:
             if limits.before is not None
             and limits.before.entity != row.entity
             # An equal limit that the same clients share takes nothing away.
-            and (limits.after is None or limits.before[::2] != limits.after[::2])
+            and (limits.after is None or not limits.before.equals(limits.after))
         )
         return next((known for known in taken if known is not None), None)
 

@@ -4,6 +4,9 @@ from enum import StrEnum
 from math import inf
 from typing import Any, NamedTuple, Self
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.quota import QUOTA_KEYS, find_applied, json_number
 
@@ -22,11 +25,11 @@ class LimitChange(StrEnum):
 MOST_SHARERS = 10
 """So many clients may have shared a limit for which each gets a lower one of its own: only a limit
 that falls to less than this part of it is certainly a cut."""
-LOSSES = frozenset({LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY})
+LOSSES = (LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY)
 """The changes that can take something from a client."""
 
 
-class Limit(NamedTuple):
+class Limit(Struct, frozen=True, array_like=True):
     """The limit that applies to a client: its value, and the text of the entity that has it.
 
     `types` are the entity's types. Brokers count by them (KIP-257), so they show who shares the
@@ -36,6 +39,10 @@ class Limit(NamedTuple):
     value: float
     entity: str
     types: tuple[str, ...]
+
+    def equals(self, other: Self) -> bool:
+        """Return whether the value is equal, and the same clients share it."""
+        return (self.value, self.types) == (other.value, other.types)
 
 
 class Risk(NamedTuple):
@@ -67,7 +74,7 @@ class Risk(NamedTuple):
 NO_RISK = Risk()
 
 
-class ClassEffect(NamedTuple):
+class ClassEffect(Struct, frozen=True, array_like=True):
     """What happens to the limit of a class of clients, which all have the same limit.
 
     `user` is a user as in an entity's text, `user=alice`; None for every user without a limit of
@@ -146,7 +153,7 @@ class ClassEffect(NamedTuple):
         return bool(after - before), bool(before - after)
 
 
-class Effect(NamedTuple):
+class Effect(Struct, frozen=True, array_like=True):
     """What a changed quota does: the classes of clients that it applied to, or will apply to.
 
     A quota that is removed also has the classes that it would apply to if it stayed. Without any
@@ -175,7 +182,8 @@ class Effect(NamedTuple):
         They do for a limit that changes, or is the first one, of clients that the row names. That a
         removed limit leaves none does not show.
         """
-        if len(self.classes) != 1 or any(self[1:5]):
+        others = self.own_users, self.own_client_ids, self.own_addresses, self.between
+        if len(self.classes) != 1 or any(others):
             return False
         effect = self.classes[0]
         if self.risk not in (NO_RISK, effect.judge(key)):  # none: it restores what was verified
@@ -199,16 +207,18 @@ class Effect(NamedTuple):
     def as_json(self, key: str) -> dict[str, Any]:
         """Return the effect on limits of `key` as JSON values; each class has its `change` too."""
         classes = [
-            client_class._asdict()
+            asdict(client_class)
             | {"before": _limit_json(client_class.before), "after": _limit_json(client_class.after)}
             | {"change": client_class.change(key)}
             for client_class in self.classes
         ]
-        return self._asdict() | {"classes": classes, "risk": self.risk._asdict()}
+        return asdict(self) | {"classes": classes, "risk": self.risk._asdict()}
 
 
 def _limit_json(limit: Limit | None) -> dict[str, Any] | None:
-    return limit and {"value": json_number(limit.value), "entity": limit.entity}
+    if limit is None:
+        return None
+    return {"value": json_number(limit.value), "entity": limit.entity}
 
 
 def number_of(key: str, limit: Limit | None) -> float:

@@ -266,7 +266,7 @@ def _describe_foreign_rows(found: Sequence[Judged], _grounds: Grounds) -> str:
     """Return a sentence for each pair of owners."""
     owners: dict[tuple[str | None, str | None], list[Difference]] = {}
     for row, risk in found:
-        owners.setdefault((row.owner, risk and risk.foreign), []).append(row)
+        owners.setdefault((row.owner, risk.foreign if risk else None), []).append(row)
     return "; ".join(
         f"{name_rows(rows)} {f'of {own}' if own else 'of no owner'} would change limits that "
         f"{other} set for its clients"

@@ -188,7 +188,7 @@ def rank_by_risk(
     else:
         rank = 4 if row.before is None else 3
     is_number = row.before is None or isfinite(row.before)
-    share = abs(change_share(row)) if is_number else 100.0
+    share = abs(_divide_change(row)) if is_number else 100.0
     deepest = effect.risk.cut if effect else 0.0
     return (rank, not row.has_default, -max(share, deepest), row.entity, row.key)
 
@@ -238,9 +238,12 @@ def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
 
 def change_share(row: Difference) -> float:
     """Return the change in percent; 0 if a side is missing, or `before` is 0 or not finite."""
+    # Rounded, or floats make 100 to 93 more than 7 percent; never -100, as no limit is cut to 0.
+    return max(float(f"{_divide_change(row):.15g}"), _LEAST)
+
+
+def _divide_change(row: Difference) -> float:
     target = row.target
     if not row.before or target is None or not isfinite(row.before):
         return 0.0
-    share = (target - row.before) / row.before * 100
-    # Rounded, or floats make 100 to 93 more than 7 percent; never -100, as no limit is cut to 0.
-    return max(float(f"{share:.15g}"), _LEAST)
+    return (target - row.before) / row.before * 100

@@ -79,7 +79,8 @@ def _format_class(
         if entity.startswith(f"{IP}=")
         else _format_clients(client_class)
     )
-    if partly and client_class[2:4] == (None, None) and not client_class.sends_client_id:
+    is_anyone = client_class.user is None and client_class.client_id is None
+    if partly and is_anyone and not client_class.sends_client_id:
         is_said = client_class.sends_client_id is False
         who += f" and of {partly}" if is_said else f", and {_SENDS[False]}, of {partly}"
     limits = _format_limits(client_class, change, entity, key)

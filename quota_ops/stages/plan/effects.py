@@ -22,8 +22,7 @@ from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
 
-_Names = tuple[str, ...]
-_Row = tuple[str, str, tuple[ClassEffect, ...], int, int, int, int, _Names, int, _Names, Risk]
+_Row = tuple[str, str, Effect]
 complete_type(list[_Row])
 
 
@@ -53,8 +52,11 @@ def _read_ownership(folder: RunFolder, plan: Plan, others: Sequence[Difference])
     """
     declared = _list_columns(folder.read_table(DESIRED), "entity", "key", "owner")
     known = _list_columns(folder.read_table(LEDGER), "entity", "key", "owner", "state")
-    before = {(entity, key): owner for entity, key, owner in declared}
-    before |= {(entity, key): owner for entity, key, owner, state in known if state == VERIFIED}
+    changed = {row.key for row in plan.writes}  # other keys have no limits that change
+    before = {(entity, key): owner for entity, key, owner in declared if key in changed}
+    for entity, key, owner, state in known:
+        if key in changed and state == VERIFIED:
+            before[entity, key] = owner
     before |= {row.id: row.owner for row in others}
     after: Owners = {row.id: row.owner for row in plan.writes}
     return Ownership(before, after, OwnerIndex(plan.policy.owners))
@@ -85,10 +87,10 @@ def effect_json(entity: str, key: str, effect: Effect) -> Any:
 
     An object if it has a number that JSON lacks, which is then text.
     """
-    limits = (limit for client_class in effect.classes for limit in client_class[:2] if limit)
+    limits = [limit for each in effect.classes for limit in (each.before, each.after) if limit]
     if all(isfinite(limit.value) for limit in limits):
-        return [entity, key, *effect]
-    return {"entity": entity, "key": key, **effect.as_json(key)}
+        return [entity, key, effect]
+    return [entity, key, effect.as_json(key)]
 
 
 def parse_effects(values: Sequence[Any]) -> dict[Key, Effect]:
@@ -96,9 +98,10 @@ def parse_effects(values: Sequence[Any]) -> dict[Key, Effect]:
 
     Raises KeyError, TypeError or ValueError for anything else.
     """
-    lists = [_list_fields(value) if isinstance(value, dict) else value for value in values]
-    rows = msgspec.convert(lists, list[_Row])
-    return {Key(*row[:2]): Effect(*row[2:]) for row in rows}
+    lists = [
+        [*row[:2], _list_fields(row[2]) if isinstance(row[2], dict) else row[2]] for row in values
+    ]
+    return {Key(*row[:2]): row[2] for row in msgspec.convert(lists, list[_Row])}
 
 
 def _list_fields(values: Mapping[str, Any]) -> list[Any]:
@@ -106,13 +109,12 @@ def _list_fields(values: Mapping[str, Any]) -> list[Any]:
     classes = [
         [
             *(_list_limit(client_class[side]) for side in ("before", "after")),
-            *(client_class[name] for name in ClassEffect._fields[2:]),
+            *(client_class[name] for name in ClassEffect.__struct_fields__[2:]),
         ]
         for client_class in values["classes"]
     ]
-    counts = (values[name] for name in Effect._fields[1:-1])
-    risk = [values["risk"][name] for name in Risk._fields]
-    return [values["entity"], values["key"], classes, *counts, risk]
+    counts = (values[name] for name in Effect.__struct_fields__[1:-1])
+    return [classes, *counts, [values["risk"][name] for name in Risk._fields]]
 
 
 def _list_limit(values: Mapping[str, Any] | None) -> list[Any] | None:

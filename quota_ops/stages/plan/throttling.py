@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from msgspec.structs import replace
+
 from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.errors import UseUnknown
 from quota_ops.model.moment import iso_utc
@@ -236,7 +238,8 @@ def _list_members(
     for user, client_id in sorted(known, key=repr):
         if (user is None) is (USER in types) or (client_id is None) is (CLIENT_ID in types):
             continue
-        member = losing._replace(
+        member = replace(
+            losing,
             user=losing.user if user is None else Entity.of({USER: user}).text,
             client_id=losing.client_id
             if client_id is None

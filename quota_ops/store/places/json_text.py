@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 _ENCODER = msgspec.json.Encoder()
-_FALLBACK = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+_FALLBACK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=msgspec.to_builtins)
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
 
 
