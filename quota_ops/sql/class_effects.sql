@@ -47,9 +47,10 @@ SELECT
     WHEN before IS NULL AND after IS NULL THEN 'same'
     WHEN before IS NULL THEN 'newly limited'
     WHEN after IS NULL THEN 'no longer limited'
-    WHEN after < before AND (loses OR NOT gains) THEN 'cut'
-    WHEN after = before AND loses AND NOT gains THEN 'cut'
-    WHEN after < before OR loses THEN 'shared differently'
+    WHEN after < before AND gains AND NOT loses THEN 'may get less'
+    WHEN after > before AND loses THEN 'may get more'
+    WHEN after = before AND loses AND gains THEN 'shared differently'
+    WHEN after < before OR loses THEN 'cut'
     WHEN after > before OR gains THEN 'raised'
     ELSE 'same'
   END AS verdict

@@ -12,14 +12,10 @@ WITH concerned AS (
     MAX(CASE WHEN verdict = 'cut' THEN 1 ELSE 0 END) AS cut,
     MAX(CASE WHEN verdict = 'raised' THEN 1 ELSE 0 END) AS raised,
     MAX(CASE WHEN verdict = 'no longer limited' THEN 1 ELSE 0 END) AS no_longer_limited,
-    MAX(
-      CASE
-        WHEN verdict IN ('newly limited', 'cut') THEN 1
-        WHEN verdict = 'shared differently' AND after < before THEN 1
-        ELSE 0
-      END
-    ) AS losing,
-    MAX(CASE WHEN verdict = 'shared differently' THEN 1 ELSE 0 END) AS shared_differently
+    MAX(CASE WHEN verdict IN ('newly limited', 'cut', 'may get less') THEN 1 ELSE 0 END) AS losing,
+    MAX(CASE WHEN verdict = 'shared differently' THEN 1 ELSE 0 END) AS shared_differently,
+    MAX(CASE WHEN verdict = 'may get less' THEN 1 ELSE 0 END) AS may_get_less,
+    MAX(CASE WHEN verdict = 'may get more' THEN 1 ELSE 0 END) AS may_get_more
   FROM class_effects
   WHERE verdict <> 'same'
   GROUP BY class_user, class_id
@@ -35,7 +31,9 @@ owners AS (
     COALESCE(SUM(e.raised), 0) AS raised,
     COALESCE(SUM(e.no_longer_limited), 0) AS no_longer_limited,
     COALESCE(SUM(e.losing), 0) AS losing,
-    COALESCE(SUM(e.shared_differently), 0) AS shared_differently
+    COALESCE(SUM(e.shared_differently), 0) AS shared_differently,
+    COALESCE(SUM(e.may_get_less), 0) AS may_get_less,
+    COALESCE(SUM(e.may_get_more), 0) AS may_get_more
   FROM classified AS c
   LEFT JOIN concerned AS e
     ON
@@ -49,7 +47,9 @@ throttled AS (
   FROM (
     SELECT DISTINCT user_name, client_id, owner
     FROM client_effects
-    WHERE throttled AND verdict IN ('newly limited', 'cut', 'shared differently')
+    WHERE
+      throttled
+      AND verdict NOT IN ('raised', 'no longer limited', 'same')
   ) AS clients
   GROUP BY owner
 )
@@ -64,7 +64,9 @@ SELECT
   CAST(o.no_longer_limited AS INT) AS no_longer_limited,
   CAST(o.losing AS INT) AS losing,
   CAST(COALESCE(t.throttled, 0) AS INT) AS throttled,
-  CAST(o.shared_differently AS INT) AS shared_differently
+  CAST(o.shared_differently AS INT) AS shared_differently,
+  CAST(o.may_get_less AS INT) AS may_get_less,
+  CAST(o.may_get_more AS INT) AS may_get_more
 FROM owners AS o
 LEFT JOIN throttled AS t ON o.owner IS NOT DISTINCT FROM t.owner
 ORDER BY o.owner

@@ -77,7 +77,8 @@ def count_expected(
     clients: Sequence[Any], rows: Sequence[ClientEffectRow]
 ) -> Iterator[OwnerEffects]:
     """Yield the numbers of each owner, by sets of clients."""
-    cut, shared = {"newly limited", "cut"}, LimitChange.SHARED_DIFFERENTLY
+    losing = {"newly limited", "cut", "may get less"}
+    shared = {"may get more", "shared differently"}
     for owner in {client.owner for client in clients}:
         own = [row for row in rows if row.owner == owner]
         by_verdict = {
@@ -91,16 +92,11 @@ def count_expected(
             cut=len(by_verdict[LimitChange.CUT]),
             raised=len(by_verdict[LimitChange.RAISED]),
             no_longer_limited=len(by_verdict[LimitChange.NO_LONGER_LIMITED]),
-            losing=len(
-                {
-                    row[:2]
-                    for row in own
-                    if row.verdict in cut
-                    or (row.verdict == shared and (row.after or 0.0) < (row.before or 0.0))
-                }
-            ),
+            losing=len({row[:2] for row in own if row.verdict in losing}),
             throttled=len(
-                {row[:2] for row in own if row.throttled and row.verdict in {*cut, shared}}
+                {row[:2] for row in own if row.throttled and row.verdict in losing | shared}
             ),
-            shared_differently=len(by_verdict[shared]),
+            shared_differently=len(by_verdict[LimitChange.SHARED_DIFFERENTLY]),
+            may_get_less=len(by_verdict[LimitChange.MAY_GET_LESS]),
+            may_get_more=len(by_verdict[LimitChange.MAY_GET_MORE]),
         )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 KEY = "producer_byte_rate"
 ALICE = INVENTORY.row("alice", "app", "pay", 3.0, None, None, None)
-CUT = OwnerEffects("pay", 1, 1, 0, 1, 0, 0, 1, 1, 0)
+CUT = OwnerEffects("pay", 1, 1, 0, 1, 0, 0, 1, 1, 0, 0, 0)
 
 
 def put_run(

@@ -110,7 +110,7 @@ def clients_of(case: dict[str, Any]) -> InventoryEffects | None:
     """Return an inventory of which some clients lose."""
     if "clients" not in case:
         return None
-    nobody = OwnerEffects("team", 0, 0, 0, 0, 0, 0, 0, 0, 0)
+    nobody = OwnerEffects("team", *[0] * 11)
     if isinstance(case["clients"], str):
         return InventoryEffects("clients.csv", (), trouble=case["clients"])
     every, losing = case["clients"]

@@ -113,7 +113,7 @@ RECORDS: list[tuple[Any, Any]] = [
     (KnownBrokers, KnownBrokers((1, 2), {3: "run-8"})),
     (Rollback, Rollback("r", None, "d", "anna", "wrong", (ROW, ROW._replace(left=None)))),
     (Past, past(LOOKED, desired=inf, actual=1.0, trouble="not complete")),
-    (InventoryEffects, InventoryEffects("c.csv", (OwnerEffects("pay", *range(9)),), "a1")),
+    (InventoryEffects, InventoryEffects("c.csv", (OwnerEffects("pay", *range(11)),), "a1")),
     (Findings, Findings((FINDING, FINDING._replace(place=Location("team.yaml", 3))))),
     (Checked, Checked((), (), (InvalidFile("a.yaml", "search", 3, "It is empty.", 2),))),
     (Checked, Checked((FINDING,), (Silence("QO105", "later", None, Location("c.yaml", 3, 21)),))),

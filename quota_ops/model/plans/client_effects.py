@@ -39,9 +39,9 @@ class OwnerEffects(NamedTuple):
     """A row of OWNER_EFFECTS: how many clients of an owner a change affects.
 
     `keys` is the number of rows of CLIENT_EFFECTS. A client counts once for each verdict, and once
-    in `losing` if any of its limits is cut, new, or lower and shared with fewer clients.
+    in `losing` if any of its limits is cut or new, or it may get less.
     `throttled` are the clients that use more than such a limit, or than one that is shared
-    differently.
+    differently or with more clients.
     """
 
     owner: str | None
@@ -54,6 +54,8 @@ class OwnerEffects(NamedTuple):
     losing: int
     throttled: int
     shared_differently: int
+    may_get_less: int
+    may_get_more: int
 
 
 _COLUMNS = (

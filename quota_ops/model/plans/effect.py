@@ -18,6 +18,10 @@ class LimitChange(StrEnum):
     NO_LONGER_LIMITED = "no longer limited"
     CUT = "cut"
     RAISED = "raised"
+    MAY_GET_LESS = "may get less"
+    """The limit falls while fewer clients share it: each could get all of it before."""
+    MAY_GET_MORE = "may get more"
+    """The limit rises while more clients share it: one could get all of it."""
     SHARED_DIFFERENTLY = "shared differently"
     SAME = "same"
 
@@ -25,7 +29,13 @@ class LimitChange(StrEnum):
 MOST_SHARERS = 10
 """So many clients may have shared a limit for which each gets a lower one of its own: only a limit
 that falls to less than this part of it is certainly a cut."""
-LOSSES = (LimitChange.CUT, LimitChange.NEWLY_LIMITED, LimitChange.SHARED_DIFFERENTLY)
+LOSSES = (
+    LimitChange.CUT,
+    LimitChange.NEWLY_LIMITED,
+    LimitChange.MAY_GET_LESS,
+    LimitChange.MAY_GET_MORE,
+    LimitChange.SHARED_DIFFERENTLY,
+)
 """The changes that can take something from a client."""
 
 
@@ -110,11 +120,15 @@ class ClassEffect(Struct, frozen=True, array_like=True):
         if after == inf:
             return LimitChange.NO_LONGER_LIMITED
         gains, loses = self._compare_sharing()
-        is_more = after > before or gains
-        if after < before or loses:
-            is_less = not is_more or (after < before and loses)
-            return LimitChange.CUT if is_less else LimitChange.SHARED_DIFFERENTLY
-        return LimitChange.RAISED if is_more else LimitChange.SAME
+        if after < before:
+            change = LimitChange.CUT if loses or not gains else LimitChange.MAY_GET_LESS
+        elif after > before:
+            change = LimitChange.MAY_GET_MORE if loses else LimitChange.RAISED
+        elif gains:
+            change = LimitChange.SHARED_DIFFERENTLY if loses else LimitChange.RAISED
+        else:
+            change = LimitChange.CUT if loses else LimitChange.SAME
+        return change
 
     def judge(self, key: str) -> Risk:
         """Return the change as the numbers that guards compare, whoever owns the limits.
@@ -126,24 +140,14 @@ class ClassEffect(Struct, frozen=True, array_like=True):
         loses = change in LOSSES and IP not in QUOTA_KEYS[key].types
         if inf in (before, after) or not before:
             return Risk(unlimited=before < after == inf, loses=loses)
-        is_shared = change is LimitChange.SHARED_DIFFERENTLY
-        is_cut = change is LimitChange.CUT or (is_shared and after < before / MOST_SHARERS)
+        is_deep = change is LimitChange.MAY_GET_LESS and after < before / MOST_SHARERS
+        is_cut = change is LimitChange.CUT or is_deep
         cut = 100.0 * (1 - after / before) if is_cut else 0.0
         return Risk(max(cut, 0.0), max(after / before, 1.0), loses=loses)
 
     def is_shared_differently(self) -> bool:
         """Return whether limits apply before and after, and other clients share them."""
         return any(self._compare_sharing())
-
-    def may_get_less(self, key: str) -> bool:
-        """Return whether the limit falls while fewer clients share it: each could get all of it."""
-        is_shared = self.change(key) is LimitChange.SHARED_DIFFERENTLY
-        return is_shared and number_of(key, self.after) < number_of(key, self.before)
-
-    def may_get_more(self, key: str) -> bool:
-        """Return whether the limit rises while more clients share it: one could get all of it."""
-        is_shared = self.change(key) is LimitChange.SHARED_DIFFERENTLY
-        return is_shared and number_of(key, self.after) > number_of(key, self.before)
 
     def _compare_sharing(self) -> tuple[bool, bool]:
         """Return whether clients gain, and whether they lose, because others share their limit."""

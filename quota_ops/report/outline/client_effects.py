@@ -9,7 +9,10 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
 from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
 
-_VERDICTS = ("newly limited", "cut", "shared differently", "raised", "no longer limited")
+_VERDICTS = (
+    *("newly limited", "cut", "may get less", "may get more"),
+    *("shared differently", "raised", "no longer limited"),
+)
 _RANK = {name: rank for rank, name in enumerate((*_VERDICTS, LimitChange.SAME))}
 _TONES = {LimitChange.NEWLY_LIMITED: Tone.REFUSAL, LimitChange.CUT: Tone.REFUSAL}
 
@@ -41,13 +44,7 @@ def describe_inventory(effects: InventoryEffects | None) -> str:
 
 
 def _count_by_verdict(owner: OwnerEffects) -> tuple[int, ...]:
-    return (
-        owner.newly_limited,
-        owner.cut,
-        owner.shared_differently,
-        owner.raised,
-        owner.no_longer_limited,
-    )
+    return tuple(getattr(owner, verdict.replace(" ", "_")) for verdict in _VERDICTS)
 
 
 def inventory_tone(effects: InventoryEffects | None) -> Tone:

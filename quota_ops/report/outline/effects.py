@@ -11,8 +11,6 @@ from quota_ops.report.outline.formats import escape_text, shortened
 from quota_ops.report.outline.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
-_LESS, _MORE = "may get less", "may get more"
-"""The words for clients whose limit falls while fewer share it, or rises while more do."""
 _ANY_USER = "every user without a limit of their own"
 _SENDS = {True: "clients with a client id", False: "clients without a client id"}
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
@@ -84,9 +82,7 @@ def _format_class(
         is_said = client_class.sends_client_id is False
         who += f" and of {partly}" if is_said else f", and {_SENDS[False]}, of {partly}"
     limits = _format_limits(client_class, change, entity, key)
-    more = _MORE if client_class.may_get_more(key) else change
-    word = _LESS if client_class.may_get_less(key) else more
-    return f"{word}: {who}{limits}{_warn(client_class, undeclared)}"
+    return f"{change}: {who}{limits}{_warn(client_class, undeclared)}"
 
 
 def _warn(client_class: ClassEffect, undeclared: Collection[str]) -> str:
@@ -144,7 +140,7 @@ def _format_limits(client_class: ClassEffect, change: LimitChange, entity: str, 
         limit and _format_limit(limit, entity, key, shared)
         for limit in (client_class.before, client_class.after)
     )
-    up_to = "up to " if client_class.may_get_less(key) else ""
+    up_to = "up to " if change is LimitChange.MAY_GET_LESS else ""
     words = [f"from {up_to}{before}"] if before else []
     words += [f"to {after}"] if after else []
     return f", {' '.join(words)}"

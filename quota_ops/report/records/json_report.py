@@ -78,7 +78,8 @@ def as_json(report: Report) -> str:
                     (entity, key, before, after, owner, verified, now, left, foreign); else null
     clients         how the plan affects the clients of the inventory: inventory, attempt,
                     computed_from, owners (owner, clients, keys, newly_limited, cut, raised,
-                    no_longer_limited, losing, throttled, shared_differently),
+                    no_longer_limited, losing, throttled, shared_differently, may_get_less,
+                    may_get_more),
                     trouble (why they are not counted); null without one, or without writes
     throttling      whom the cuts would have throttled: days and until (the window), trouble (why no
                     use is known), cuts (entity, key, why: the reason if a part is unknown,
