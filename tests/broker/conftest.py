@@ -1,6 +1,5 @@
 """A broker with a listener of every kind, certificates made for it, and ports without a broker."""
 
-import gc
 import socket
 import socketserver
 import threading
@@ -131,17 +130,6 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     with start_broker(config, tmp_path_factory.mktemp("quick-broker")) as running:
         fill(running.bootstrap())
         yield running
-
-
-@pytest.fixture
-def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collect the sockets that kafka-python leaves when a connection cannot be opened.
-
-    The test ignores `unclosed` warnings; pytest's records of the log hold the sockets too.
-    """
-    yield
-    caplog.get_records("call").clear()
-    gc.collect()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,5 +1,7 @@
 """Connections to a real broker: every valid way works, every failure is named in time."""
 
+import gc
+import socket
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -7,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from quota_ops.kafka.client.broker_client import build_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
@@ -133,8 +136,6 @@ def test_the_first_address_that_answers(listeners: Listeners) -> None:
     assert [endpoint.address for endpoint in cluster.endpoints] == [listeners.addresses["SASL"]]
 
 
-@pytest.mark.usefixtures("leftovers")
-@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> None:
     """The error of the bootstrap address alone has the same text."""
     address, settings = listeners.addresses["SASL"], {**WAYS_IN["SASL"], "sasl.password": "wr0ng"}
@@ -146,6 +147,35 @@ def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> Non
         f"cluster demo: the broker at {address} rejected the credentials of user '{USER}' "
         "(SASL PLAIN: Authentication failed: Invalid username or password)."
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "polls"),
+    [("NOBODY", 5), ("PLAINTEXT", 0), ("PLAINTEXT", 3), ("SILENT_TLS", 5), ("DISTRUSTED_TLS", 20)],
+)
+def test_a_closed_client_leaves_no_socket(name: str, polls: int, listeners: Listeners) -> None:
+    """However far its connection got, and whatever it has not sent yet, all sockets are closed.
+
+    After three polls, the first request of a connection is not sent.
+    """
+    name, _, tls = name.partition("_")
+    name = name.replace("DISTRUSTED", "TLS")
+    trust = {"security.protocol": "ssl", "ssl.ca.location": "other-ca.pem"} if tls else {}
+    host, _, port = listeners.addresses[name].partition(":")
+    connection = connect(listeners, listeners.addresses[name], trust)
+    before = open_sockets()
+    client = build_client(connection, [Broker(1, host, int(port))], 5.0)
+    client.maybe_connect("bootstrap-0")
+    for _ in range(polls):
+        client.poll(timeout_ms=20)
+    client.close()
+
+    assert open_sockets() == before
+
+
+def open_sockets() -> set[int]:
+    """Return the descriptors of this process's open sockets."""
+    return {one.fileno() for one in gc.get_objects() if isinstance(one, socket.socket)} - {-1}
 
 
 def test_another_cluster_is_recognised(listeners: Listeners) -> None:
@@ -188,8 +218,6 @@ def test_a_password_that_is_lost_after_the_preflight(listeners: Listeners) -> No
         at(listeners, "MUTUAL_TLS", settings).describe()
 
 
-@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
-@pytest.mark.usefixtures("leftovers")
 def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
     """A certificate that was replaced meanwhile is named, and not retried."""
     cluster = at(listeners, "TLS", {"security.protocol": "ssl", "ssl.ca.location": "other-ca.pem"})

@@ -117,8 +117,6 @@ def test_a_host_that_is_not_known_to_kafka_python(listeners: Listeners) -> None:
     )
 
 
-@pytest.mark.usefixtures("leftovers")
-@pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 def test_a_tls_port_that_is_silent_to_kafka_python(listeners: Listeners) -> None:
     """A port that accepts the connection and never speaks TLS costs the timeout of the call."""
     host, _, port = listeners.addresses["SILENT"].partition(":")

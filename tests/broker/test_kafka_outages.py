@@ -36,12 +36,6 @@ LIMITED = (StoredQuota(ALICE, KEY, 1.0),)
 ACCEPTED = (EntityResponse(ALICE, 0, "NONE", None),)
 
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning"),
-    pytest.mark.usefixtures("leftovers"),
-]
-
-
 @pytest.fixture(name="wire")
 def _wire(broker: RunningBroker) -> Iterator[Wire]:
     wire = Wire(broker.bootstrap())

@@ -133,10 +133,6 @@ def behind(folder: RunFolder) -> dict[int, int | None]:
     return {broker.broker: broker.behind for broker in brokers_of(folder)}
 
 
-# kafka-python can leave the socket of a client that it closes open while a broker is frozen.
-@pytest.mark.filterwarnings(
-    "ignore:Exception ignored in. <socket:pytest.PytestUnraisableExceptionWarning"
-)
 def test_a_silent_broker_is_named_and_blocks_no_row(
     lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,5 @@
 """The machines on which faults are played, and the page with their results."""
 
-import gc
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -53,19 +52,10 @@ def s3(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
 
 
 @pytest.fixture
-def leftovers(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
-    """Collect the sockets that kafka-python leaves and pytest's log records reference."""
-    yield
-    caplog.get_records("call").clear()
-    gc.collect()
-
-
-@pytest.fixture
 def scene(
-    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, leftovers: None
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Scene]:
     """Return the scene of a fault, restored at the end."""
-    del leftovers
     machine: Machine = request.getfixturevalue(request.param.broker)
     with open_lab(machine.broker, tmp_path, timeout=request.param.timeout) as lab, machine.healed():
         if IN_BUCKET:

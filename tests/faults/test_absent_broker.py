@@ -9,8 +9,6 @@ from tests.faults.scene import AFTER, Scene
 from tests.faults.table import Ground
 from tests.lab import Lab
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
-
 NOT_QUERIED = "Broker 3 at HOST:PORT is fenced: no client is sent to it, and it was not queried."
 REMEDY = (
     "Verify again when it is back. If it will not come back, remove it with kafka-cluster.sh "

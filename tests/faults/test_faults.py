@@ -12,7 +12,6 @@ from tests.faults.scene import Scene
 from tests.faults.table import ALL, IN_BUCKET, SEEN, Fault, Ground, on_the_page
 from tests.faults.weather import FEW, RUNS, play
 
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning")
 OF_A_DISK = {"damaged_ledger", "store_restored", "full_in_plan", "full_in_intent"}
 """Faults of a local folder: no bucket has them."""
 PLAYED = [

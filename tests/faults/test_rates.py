@@ -15,11 +15,6 @@ from tests.broker.stage_runs import outcomes
 from tests.faults.machine import Machine, start_machine
 from tests.lab import Lab, error_of, open_lab
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:unclosed <:ResourceWarning"),
-    pytest.mark.usefixtures("leftovers"),
-]
-
 RATES = """\
 owner: team
 quotas:

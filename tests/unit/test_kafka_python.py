@@ -44,6 +44,7 @@ def test_one_module_knows_the_undocumented_parts() -> None:
         (KafkaNetClient.poll, ["timeout_ms"]),
         (KafkaNetClient.close, []),
         (KafkaNetSocket.dns_lookup, ["host", "port"]),
+        (KafkaNetSocket.sock_connect, ["net", "sock", "sockaddr", "timeout_at"]),
         (AbstractTokenProvider.token, []),
         (AbstractTokenProvider.extensions, []),
     ],

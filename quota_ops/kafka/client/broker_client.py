@@ -20,7 +20,12 @@ from kafka.errors import (
 
 from quota_ops.kafka.client.deadlines import build_lookup_url
 from quota_ops.kafka.client.description import Broker
-from quota_ops.kafka.client.kafka_python import AbstractTokenProvider, LoggedClient, MetadataRequest
+from quota_ops.kafka.client.kafka_python import (
+    AbstractTokenProvider,
+    ClosingSelector,
+    LoggedClient,
+    MetadataRequest,
+)
 from quota_ops.kafka.client.oauth import get_token, parse_extensions
 from quota_ops.kafka.client.tls import build_tls_context
 from quota_ops.kafka.connection import Connection
@@ -87,6 +92,7 @@ def build_client(
             "ssl_context": _build_tls(connection),
             "sasl_oauth_token_provider": _Tokens(connection) if connection.uses_tokens else None,
             "bootstrap_servers": [broker.address for broker in brokers],
+            "selector": ClosingSelector,
             "proxy_url": build_lookup_url((lookups or longest) / len(brokers)),
             "receive_message_max_bytes": largest,
             # Each request has a shorter timeout of its own; these must not end it earlier.

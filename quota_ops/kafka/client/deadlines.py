@@ -10,7 +10,7 @@ from contextlib import suppress
 from threading import Thread
 from typing import Any, TypeVar
 
-from kafka.errors import KafkaConnectionError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from quota_ops.connections.deadlines import call_within
 from quota_ops.kafka.client.kafka_python import KafkaNetSocket
@@ -49,6 +49,16 @@ class _BoundedSocket(KafkaNetSocket):  # type: ignore[misc]
         except OSError as error:
             words = f"the host {host} is not known: {error.strerror}"
         raise KafkaConnectionError(words)
+
+    async def sock_connect(
+        self, net: Any, sock: socket.socket, sockaddr: Any, timeout_at: float | None = None
+    ) -> Any:
+        """Connect a socket, or close it: kafka-python leaves that to the garbage collector."""
+        try:
+            return await super().sock_connect(net, sock, sockaddr, timeout_at=timeout_at)
+        except KafkaError:
+            sock.close()
+            raise
 
 
 def run_in_background(call: Callable[[], _Result], timeout: float) -> Callable[[], _Result | None]:

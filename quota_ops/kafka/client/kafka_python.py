@@ -4,6 +4,7 @@ Only this module imports them; tests/unit/test_kafka_python.py tests what quota-
 """
 
 import logging
+import selectors
 import time
 from functools import partial
 from typing import Any
@@ -48,6 +49,29 @@ __all__ = [
 
 
 _log = logging.getLogger(__name__)
+
+
+class ClosingSelector(selectors.DefaultSelector):
+    """Closes all sockets that it waited for, when its client is closed.
+
+    kafka-python leaves to the garbage collector the sockets with an unsent request, and those whose
+    TLS handshake has failed or not ended.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sockets: set[Any] = set()
+
+    def register(self, fileobj: Any, events: int, data: Any = None) -> selectors.SelectorKey:
+        """Register a socket, and remember it."""
+        self._sockets.add(fileobj)
+        return super().register(fileobj, events, data)
+
+    def close(self) -> None:
+        """Close the selector and the sockets."""
+        super().close()
+        for waited_for in self._sockets:
+            waited_for.close()
 
 
 class LoggedClient(KafkaNetClient):  # type: ignore[misc]
