@@ -87,15 +87,17 @@ def _describe_by_bootstrap(connection: Connection) -> ClusterDescription:
     try:
         return describe_by_bootstrap(connection, _DEADLINE)
     except (ClusterTrouble, InvalidInput) as trouble:
+        deadline = time.monotonic() + _DEADLINE
         _, failures = _query(connection)
         first = [failure for failure in failures if failure.broker is None]
-        raise (_explain_failures(connection, first) if first else trouble) from None
+        raise (_explain_failures(connection, first, deadline) if first else trouble) from None
 
 
 def _describe_cluster(connection: Connection) -> ClusterDescription:
+    deadline = time.monotonic() + _DEADLINE
     described, failures = _query(connection)
     if described is None or not described.brokers:
-        raise _explain_failures(connection, failures)
+        raise _explain_failures(connection, failures, deadline)
     return described
 
 
@@ -189,7 +191,9 @@ def _is_hopeless(failures: list[Failure], servers: int, waited: float) -> bool:
     )
 
 
-def _explain_failures(connection: Connection, failures: list[Failure]) -> ClusterTrouble:
+def _explain_failures(
+    connection: Connection, failures: list[Failure], deadline: float
+) -> ClusterTrouble:
     servers = connection.properties["bootstrap.servers"]
     if not failures and (host := _find_hanging_lookup(servers)):
         return Unreachable(
@@ -206,7 +210,8 @@ def _explain_failures(connection: Connection, failures: list[Failure]) -> Cluste
     lasting = [failure for failure in failures if not find_cause(failure).passes] or failures
     failure, why = lasting[-1], None
     if "certificate verify failed" in failure.words:  # librdkafka does not log why
-        why = explain_distrust(connection.properties, failure.address, _LOOKUP)
+        left = max(_LOOKUP, (deadline - time.monotonic()) / 2)  # to connect, and for TLS
+        why = explain_distrust(connection.properties, failure.address, left)
     return find_cause(failure).describe(failure, collect_facts(connection, why))
 
 

@@ -23,6 +23,7 @@ from quota_ops.model.errors import (
 )
 from quota_ops.model.plans.policy import VerifyPolicy
 from tests.broker.conftest import PASSWORD, USER, Listeners
+from tests.broker.wire import Wire
 from tests.certificates import KEY_PASSWORD
 from tests.clock import PROMPTLY
 from tests.yaml_cases import load_yaml
@@ -147,6 +148,17 @@ def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> Non
         f"cluster demo: the broker at {address} rejected the credentials of user '{USER}' "
         "(SASL PLAIN: Authentication failed: Invalid username or password)."
     )
+
+
+def test_a_slow_server_with_a_revoked_certificate(listeners: Listeners) -> None:
+    """The reason is found in the rest of the five seconds, not only of a server that is quick."""
+    wire = Wire(listeners.addresses["TLS"], delay=0.3)
+    trust = {"security.protocol": "ssl", **TLS, "ssl.crl.location": "broker-revoked.pem"}
+    with pytest.raises(LoginFailed) as error:
+        preflight(connect(listeners, f"127.0.0.1:{wire.port}", trust), None)
+    wire.remove()
+
+    assert error.value.message.endswith(" is not trusted: certificate revoked.")
 
 
 @pytest.mark.parametrize(

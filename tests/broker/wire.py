@@ -2,6 +2,7 @@
 
 import socket
 import threading
+import time
 from contextlib import suppress
 
 
@@ -10,9 +11,11 @@ class Wire:
 
     At `cut_at`, `request` or `answer`, the next bytes that way are lost and the connection with
     them; `once` lets those after it through. At `double_at`, all bytes that way arrive twice.
+    All bytes arrive `delay` seconds late.
     """
 
-    def __init__(self, target: str) -> None:
+    def __init__(self, target: str, delay: float = 0.0) -> None:
+        self._delay = delay
         self.lead_to(target)
         self._server = socket.create_server(("127.0.0.1", 0))
         self._ends: list[socket.socket] = []
@@ -61,4 +64,5 @@ class Wire:
                 if self.cut_at == what:
                     self.cut_at = None if self.once else what
                     self.cut()
+                time.sleep(self._delay)
                 to.sendall(data * 2 if self.double_at == what else data)
