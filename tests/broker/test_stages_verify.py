@@ -150,6 +150,8 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
     monkeypatch.setattr("quota_ops.kafka.cluster.open_policy", open_soon)
     with frozen(follower):
         error = error_of(run, ("verify", "report"))
+    lab.cluster.describe(follower.id)  # a broker that is frozen for nine seconds is fenced
+    with frozen(follower):
         altered = lab.call("alter", "demo", "--names", "user=new", "--add", "request_percentage=7")
 
     altering = lab.runs[-1]
