@@ -4,7 +4,6 @@ from quota_ops.findings.codes import CODES
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.quotas.difference import Kind
 from tests.lab import Lab
-from tests.places import on_disk
 from tests.writing import State
 
 STATE: State = {
@@ -62,7 +61,7 @@ def test_a_report_compares_promises_with_capacity(lab: Lab) -> None:
 
     run = lab.run("report")
 
-    text = (on_disk(run) / "report.txt").read_text("utf-8")
+    text = (run.place / "report.txt").read().decode()
     report = text.split("Capacity of a broker\n")[1].split("\n\n")[0].splitlines()
     assert [line.split("  ")[0] for line in report[1:]] == [
         "producer_byte_rate",
@@ -91,5 +90,5 @@ def test_a_report_compares_promises_with_capacity(lab: Lab) -> None:
     )
     assert (
         '<tr class="total"><td>producer_byte_rate</td>'
-        in (on_disk(run) / "report.html").read_text()
+        in (run.place / "report.html").read().decode()
     )

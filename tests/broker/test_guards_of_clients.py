@@ -140,7 +140,7 @@ def test_repairs_of_a_blocked_plan_are_written(lab: Lab) -> None:
         [EVERYONE, GATEWAY],
         ["user=calm", NEW],
     ]
-    page = (lab.root / "store" / "runs" / "demo" / run.place.name / "report.html").read_text()
+    page = (run.place / "report.html").read().decode()
     assert words.partition(" Override")[0].partition(". ")[2] in unescape(page)
     shown = lab.call("show", "last").stdout
     assert shown.startswith("2 changes to make on demo; 1 guard blocks the plan; ")

@@ -2,7 +2,6 @@
 
 import json
 import re
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from tests.broker.rights import properties_of, rights
 from tests.lab import Lab, open_lab
-from tests.places import on_disk
+from tests.places import delete_all
 from tests.repositories import commit_all, git, head
 
 MIB = 2.0**20
@@ -413,7 +412,7 @@ def test_a_lost_ledger_or_a_wrong_run_store_is_no_agreement(lab: Lab) -> None:
     lab.run("reconcile")
     change(lab, alice=9)
     assert review(lab)[0] == 0
-    shutil.move(on_disk(lab.records.ledger), lab.root / "lost")
+    delete_all(lab.records.ledger)
 
     for where, detail in (
         ((), "the run store has no ledger: its newest file, 0"),

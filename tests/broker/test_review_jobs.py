@@ -167,7 +167,8 @@ def test_the_jobs_after_a_merge_write_the_plan_that_was_approved(lab: Lab) -> No
     assert idle == ("This plan needs no approval; the job reconcile writes it.\n[exit code 0]")
     assert (variables["approval"], again[-13:], ended[-13:]) == ("none", *["[exit code 0]"] * 2)
     assert lab.stored() == {"user=alice": {RATE: 3.0 * MIB}} | repaired
-    recorded = [file.read_text("utf-8") for file in (lab.root / "store/approvals").rglob("*.json")]
+    approvals = lab.records.approvals
+    recorded = [approvals.below(file.path).read().decode() for file in approvals.walk()]
     assert sorted(len([text for text in recorded if job in text]) for job in ("/run/7", "/8")) == [
         1,
         1,

@@ -17,7 +17,11 @@ from tests.writing import State
 
 ALICE: State = {"user=alice": {KEY: 10.0}}
 NOW = {"cron": "* * * * *", "zone": "UTC", "duration": "1h", "reason": "the weekend"}
-IN_AN_HOUR = f"{datetime.now(UTC) + timedelta(hours=1):%M %H * * *}"
+
+
+def freeze_in_an_hour() -> dict[str, str]:
+    """Return a freeze that begins an hour from now, and lasts an hour."""
+    return NOW | {"cron": f"{datetime.now(UTC) + timedelta(hours=1):%M %H * * *}"}
 
 
 class Later(datetime):
@@ -78,7 +82,7 @@ def test_frozen(lab: Lab) -> None:
 
 def test_a_plan_that_waited_into_a_freeze(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Apply uses its own clock; after the window the same approval is valid."""
-    lab.desire(ALICE, freeze=[NOW | {"cron": IN_AN_HOUR}])
+    lab.desire(ALICE, freeze=[freeze_in_an_hour()])
     run = lab.planned()
 
     with monkeypatch.context() as patch:
@@ -95,7 +99,7 @@ def test_a_freeze_that_begins_between_two_batches(
     lab: Lab, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was sent is read back as managed, the rest is not sent; the next run continues."""
-    lab.desire(TEN, freeze=[NOW | {"cron": IN_AN_HOUR}])
+    lab.desire(TEN, freeze=[freeze_in_an_hour()])
     with monkeypatch.context() as patch:
         progress = After(2, lambda: patch.setattr(pauses, "datetime", Later))
         run = lab.planned(progress=progress)

@@ -54,9 +54,11 @@ class AirflowApi:
         body = {"logical_date": None, "conf": params, "dag_run_id": run_id}
         try:
             self.call("POST", f"/dags/{dag_id}/dagRuns", body)
-        except InvalidInput:
-            # Raises too, unless an earlier request arrived late.
-            self.read_state(dag_id, run_id)
+        except InvalidInput as rejected:
+            try:  # an earlier request may have arrived late
+                self.read_state(dag_id, run_id)
+            except InvalidInput:
+                raise rejected from None
         return run_id
 
     def read_state(self, dag_id: str, run_id: str) -> str:
