@@ -15,7 +15,6 @@ from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
 from quota_ops.report.outline.rollback import list_next_steps, rollback_screen
 from quota_ops.report.outline.sentences import is_accepted
 from quota_ops.report.screens import plan as screens
-from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_rows import record_run_history
 from quota_ops.stages.report.run_report import read_report
@@ -101,7 +100,7 @@ def record_run(
     _warn_missed(record_run_history(folder, report))
     if writes:
         find_audit = partial(find_audit_connection, file=connection_file)
-        _warn_missed(record_end(folder, partial(audit_record, report), find_audit))
+        _warn_missed(record_end(folder, report, find_audit))
 
 
 def record_command(folder: RunFolder, connection_file: Path | None) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
+from pyarrow.parquet import read_table
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
@@ -61,9 +62,11 @@ def signal_after(
 
 
 def outcomes_told(run: Path) -> dict[str, str | None]:
-    """Return the outcome of each entity in the recorded end of a run."""
-    changes = json.loads((run / "end-0001.json").read_bytes())["changes"]
-    return {change["entity"]: change["outcome"] for change in changes}
+    """Return the outcome of each entity in the history of a run that recorded its end."""
+    assert (run / "end-0001.json").exists()
+    [ended] = (run.parents[2] / "history").rglob("*.parquet")
+    rows = read_table(ended).to_pylist()
+    return {row["entity"]: row["outcome"] for row in rows if row["entity"]}
 
 
 @pytest.mark.parametrize(

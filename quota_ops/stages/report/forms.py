@@ -1,7 +1,7 @@
 """The end of report: record the end of the run, and write its report in each form."""
 
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from platform import python_version
 
@@ -15,7 +15,6 @@ from quota_ops.report.page.limits import Stored
 from quota_ops.report.page.report import as_html
 from quota_ops.report.records.json_report import as_json
 from quota_ops.report.text.report import as_text
-from quota_ops.stages.report.audit import audit_record
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_rows import record_run_history
 from quota_ops.stages.report.past import add_past
@@ -42,7 +41,7 @@ def write_reports(
     forgotten = record_run_history(
         folder, read
     )  # before the end is recorded: later runs add nothing
-    missed = record_end(folder, partial(audit_record, read), find_audit)
+    missed = record_end(folder, read, find_audit)
     if (missed, forgotten) == (read.audit, None):
         report = read
     else:

@@ -156,7 +156,7 @@ def _read_end(run: _ListedRun) -> _End | None:
     newest = max(takewhile(run.folder.has, map(END.of, count(1))), default=None)
     if newest is None:
         return None
-    found = run.read(newest, partial(run.folder.read_as, newest, _parse_end, before="changes"))
+    found = run.read(newest, partial(run.folder.read_as, newest, _parse_end))
     end, last = found or (None, None)
     return end if last is None or run.stage(last["stage"])._asdict() == last else None
 
