@@ -35,7 +35,7 @@ class Past(Struct, frozen=True):
 
     def is_new(self, row: Difference) -> bool | None:
         """Return whether this run is the first that finds a drift; None if it cannot be known."""
-        if not self.is_known or not row.is_drift:
+        if not row.is_drift or not self.is_known:
             return None
         known = self.find(row)
         return known is None or known.drifted_since is None

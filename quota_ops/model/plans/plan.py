@@ -204,8 +204,7 @@ def is_cut(row: Difference, beyond: float = 0.0) -> bool:
     A value falls from Infinity or NaN in any case: Kafka before 4.4 stores both, and neither limits
     a client.
     """
-    target = row.target
-    if row.before is None or target is None:
+    if row.before is None or (target := row.target) is None:
         return False
     if not isfinite(row.before):
         return True
@@ -243,7 +242,6 @@ def change_share(row: Difference) -> float:
 
 
 def _divide_change(row: Difference) -> float:
-    target = row.target
-    if not row.before or target is None or not isfinite(row.before):
+    if not row.before or not isfinite(row.before) or (target := row.target) is None:
         return 0.0
     return (target - row.before) / row.before * 100

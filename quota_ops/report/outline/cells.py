@@ -40,7 +40,7 @@ _NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
 
 def kind(row: ReportRow) -> str:
     """Return the kind of a difference in words; empty without a plan, which alone finds kinds."""
-    if row.section is Section.HELD and row.difference.kind is Kind.OVERRIDING:
+    if row.difference.kind is Kind.OVERRIDING and row.section is Section.HELD:
         return "held"
     if row.status is RowStatus.OVERRIDDEN:
         return row.status
@@ -92,8 +92,8 @@ def change(row: ReportRow) -> str:
         return "cleared"
     if difference.before is None:
         back = "restored" if row.was_written else "not in force" if row.origin else "was deleted"
-        cuts = ", cuts" if cuts_a_client(difference, row.effect) else ""
-        return back if difference.is_drift else f"new{cuts}"
+        new = "new, cuts" if cuts_a_client(difference, row.effect) else "new"
+        return back if difference.is_drift else new
     if UNLIMITED in {current(row), desired(row)}:
         return "lifted" if desired(row) == UNLIMITED else "limited"
     share = change_share(difference)
@@ -206,7 +206,7 @@ def _declared_at(difference: Difference) -> str:
 
 def format_affected(row: ReportRow) -> str:
     """Return the clients of a default entity, `touches every user`, unless its effect says it."""
-    if row.section is Section.REST or row.effect or row.overrides or not row.difference.has_default:
+    if row.effect or row.overrides or not row.difference.has_default or row.section is Section.REST:
         return ""
     named = list_entity_names(Entity.parse(row.difference.entity))
     return f"touches {', '.join(f'{noun} {name}'.rstrip() for noun, name in named)}"
@@ -241,9 +241,10 @@ def result(row: ReportRow, brokers: Sequence[BrokerResult] = ()) -> str:
         if row.applied.status not in DONE or not brokers:
             return words
         found = sum(broker.behind is not None for broker in brokers)
-        some = f" on {found} of {counted(len(brokers), 'broker')}"
-        where = "" if found == len(brokers) else some
-        return f"{words}, verified{where}"
+        of_all = (
+            "" if found == len(brokers) else f" on {found} of {counted(len(brokers), 'broker')}"
+        )
+        return f"{words}, verified{of_all}"
     if row.validated is not None:
         accepted = row.validated.status is Status.ACCEPTED
         return "would be accepted" if accepted else describe_outcome(row.validated)

@@ -71,9 +71,10 @@ def _find_alter(row: ReportRow, past: Past | None) -> QuotaHistory | None:
 
 def describe_past(row: ReportRow, past: Past | None, now: str) -> list[str]:
     """Return the past of a row in sentences: first seen, changed by whom, set by which run."""
-    if past is None:
+    known = past.find(row.difference) if past else None
+    if past is None or (known is None and not row.difference.is_drift):
         return []
-    known, is_new = past.find(row.difference), past.is_new(row.difference)
+    is_new = past.is_new(row.difference)
     words = [] if is_new is None else [_describe_drift(known, now, is_new=is_new)]
     if altered := _find_alter(row, past):
         by = f" by {altered.altered_by}" if altered.altered_by else ""

@@ -258,8 +258,8 @@ def _list_overriding(report: Report) -> list[ReportRow]:
     return rows
 
 
-def _by_row(outcomes: Iterable[Outcome]) -> dict[Key, Outcome]:
-    return {Key(outcome.entity, key): outcome for outcome in outcomes for key in outcome.keys}
+def _by_row(outcomes: Iterable[Outcome]) -> dict[tuple[str, str], Outcome]:
+    return {(outcome.entity, key): outcome for outcome in outcomes for key in outcome.keys}
 
 
 _TROUBLE = frozenset({Status.REFUSED, Status.STALE, Status.UNKNOWN})

@@ -1,5 +1,7 @@
 """A report as plain text, for a pipe, a log or a mail."""
 
+from collections.abc import Sequence
+
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.plans.plan import SHORT
 from quota_ops.model.runs.report import Report
@@ -29,21 +31,23 @@ def as_text(report: Report) -> str:
 
 def report_screen(report: Report) -> Screen:
     """Return the summary, rows that need attention, changed rows, brokers, findings, the rest."""
-    rows = report_rows(report)
+    rows: dict[Section, list[ReportRow]] = {section: [] for section in Section}
+    for row in report_rows(report):
+        rows[row.section].append(row)
     return (
         line(summarize(report).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
         *block_lines(block for block in list_blocks(report) if block.topic not in _ELSEWHERE),
         *(rollback_screen(report.rollback) if report.rollback else ()),
-        *_section(Section.PERSON, report, rows),
+        *_section(Section.PERSON, report, rows[Section.PERSON]),
         *overriding_lines(report),
-        *_section(Section.CHANGE, report, rows),
-        *_section(Section.HELD, report, rows),
+        *_section(Section.CHANGE, report, rows[Section.CHANGE]),
+        *_section(Section.HELD, report, rows[Section.HELD]),
         *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
         *verify_screen(report),
         *capacity_screen(report),
         *_findings(report),
-        *_section(Section.REST, report, rows),
+        *_section(Section.REST, report, rows[Section.REST]),
     )
 
 
@@ -61,8 +65,7 @@ def _findings(report: Report) -> Screen:
     return (*heading, *finding_lines(found)) if found else ()
 
 
-def _section(section: Section, report: Report, rows: tuple[ReportRow, ...]) -> Screen:
-    shown = [row for row in rows if row.section is section]
+def _section(section: Section, report: Report, shown: Sequence[ReportRow]) -> Screen:
     applied = has_applied(report)
     heading = f"{section.heading(applied=applied)} ({len(shown):,})"
     table = report_table(shown[:MOST], report.past, applied=applied, brokers=report.brokers)
