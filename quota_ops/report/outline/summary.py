@@ -234,7 +234,7 @@ def _list_details(
         were = plural(len(unseen), "was", "were")
         yield f"{counted(len(unseen), 'change')} {were} written and not read back"
     else:
-        yield from _describe_change(rows)
+        yield from _describe_change(count)
     if unread := count[RowStatus.UNREAD]:
         yield f"{unread:,} not read back"
     if report.rollback is None:
@@ -249,11 +249,10 @@ def _list_details(
         yield f"{unmanaged:,} unmanaged"
 
 
-def _describe_change(rows: Sequence[ReportRow]) -> Iterator[str]:
-    ended = Counter(row.status for row in rows)
-    if made := ended[RowStatus.CHANGED]:
+def _describe_change(count: Mapping[RowStatus, int]) -> Iterator[str]:
+    if made := count[RowStatus.CHANGED]:
         yield f"{counted(made, 'change')} made by this run"
-    if found := ended[RowStatus.FOUND]:
+    if found := count[RowStatus.FOUND]:
         yield f"{counted(found, 'change')} {plural(found, 'was', 'were')} already stored"
 
 

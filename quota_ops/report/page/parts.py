@@ -1,6 +1,6 @@
 """The parts of a page as plain values, with the texts of `cells`; the templates lay them out."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from quota_ops.model.quotas.rows import Key
@@ -58,8 +58,6 @@ def bar(count: Mapping[RowStatus, int]) -> tuple[BarPart, ...]:
 
 
 MINUS = "\N{MINUS SIGN}"
-
-
 Columns = dict[str, list[str]]
 """The cells of rows as plain text, by the names that `row.html` and the script of a page use."""
 
@@ -85,12 +83,6 @@ def list_columns(
     past, differences = report.past, [row.difference for row in rows]
     knowns = [past.find(row) for row in differences] if past else [None] * len(rows)
     lines = [*map(links.find_line, rows)]
-    names = [*map(ways.format_names, rows)]
-
-    def list_ways(format_way: Callable[[ReportRow, Report], str]) -> list[str]:
-        pairs = zip(names, rows, strict=True)
-        return [format_way(row, report) if of_row else "" for of_row, row in pairs]
-
     return {
         "style": [style(row.status) for row in rows],
         "sign": [*map(cells.sign, rows)],
@@ -114,10 +106,10 @@ def list_columns(
             links.find_commit(known.set_commit) if known and known.set_at else ""
             for known in knowns
         ],
-        "names": names,
-        "accept_options": list_ways(ways.format_accept_options),
-        "revert": list_ways(ways.explain_revert),
-        "revert_command": list_ways(ways.format_revert),
+        "names": [*map(ways.format_names, rows)],
+        "accept_options": [ways.format_accept_options(row, report) for row in rows],
+        "revert": [ways.explain_revert(row, report) for row in rows],
+        "revert_command": [ways.format_revert(row, report) for row in rows],
     }
 
 

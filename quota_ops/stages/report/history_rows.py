@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from quota_ops.model.history.history import HISTORY, Mode
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
-from quota_ops.model.plans.effect import NO_RISK
+from quota_ops.model.plans.effect import NO_RISK, Risk
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.quota import same
@@ -37,6 +37,8 @@ _REQUESTED = frozenset({*DONE, Status.REFUSED, Status.UNKNOWN})
 """The outcomes of writes that a broker was asked for, at least with validate-only."""
 _UNKNOWN_RISK = (None,) * len(NO_RISK)
 """The risk of a row that is not written."""
+_SAME = ("entity", "key", "action", "owner", "reason", "cut", "rise", "unlimited", "foreign")
+"""The columns with the values of a difference or its risk."""
 Columns = dict[str, Sequence[Any]]
 
 
@@ -216,15 +218,18 @@ def _describe_rows(rows: Sequence[ReportRow], report: Report, end: RunEnd) -> Co
         _find_stored(*pair, report, end.settlement) for pair in zip(rows, outcomes, strict=True)
     )
     found, found_by = zip(*stored, strict=True)
-    commits = [_find_commit(row, report) for row in differences]
+    commits = [
+        row.find_commit(report.commit) if row.after is not None or row.file is not None else None
+        for row in differences
+    ]
     author = report.provenance.author
     approvers = [_list_row_approvers(row, report) for row in rows]
     reason = _find_reason(report)
     risks = [
         (row.risk or NO_RISK) if row.difference.action in WRITES else _UNKNOWN_RISK for row in rows
     ]
-    cut, rise, unlimited, _, foreign = zip(*risks, strict=True)
-    return {name: columns[name] for name in ("entity", "key", "action", "owner", "reason")} | {
+    columns = dict(zip(Risk._fields, zip(*risks, strict=True), strict=True)) | columns
+    return {name: columns[name] for name in _SAME} | {
         "run_reason": [reason if by or report.rollback else None for by in approvers],
         "kind": [*map(_find_kind, differences)],
         "commit": commits,
@@ -243,16 +248,7 @@ def _describe_rows(rows: Sequence[ReportRow], report: Report, end: RunEnd) -> Co
         "found": found,
         "found_by": found_by,
         "owned": [end.owned.get(owner, 0) for owner in columns["owner"]],
-        "cut": cut,
-        "rise": rise,
-        "unlimited": unlimited,
-        "foreign": foreign,
     }
-
-
-def _find_commit(row: Difference, report: Report) -> str | None:
-    is_of_git = row.after is not None or row.file is not None
-    return row.find_commit(report.commit) if is_of_git else None
 
 
 def _find_stored(
