@@ -466,10 +466,10 @@ _RULES: Mapping[str, Rule] = {
 
 def _judge_rows(writes: Sequence[Difference], risks: Risks, grounds: Grounds) -> Findings:
     """Yield the findings of the guards that judge each row by itself."""
+    judged = [(row, risks.get(row.id)) for row in writes]
     for guard, rule in _RULES.items():
         if rule.describe is None:
             continue
-        judged = [(row, risks.get(row.id)) for row in writes]
         if found := [(row, risk) for row, risk in judged if rule.finds(row, risk, grounds)]:
             yield make_finding(guard, rule.describe(found, grounds), [row for row, _ in found])
 
