@@ -1,6 +1,7 @@
 """The findings of a cluster's files, each with its place."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from quota_ops.desired.entries import place_of
@@ -9,7 +10,7 @@ from quota_ops.desired.profiles import Profile
 from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.desired.yaml.source import Source
-from quota_ops.findings.codes import CODES, MIXED_UNITS, OTHER_TYPE, SLIP, TWIN
+from quota_ops.findings.codes import CODES, MISSPELLED, MIXED_UNITS, OTHER_TYPE, SLIP, TWIN
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.finding import Finding
 from quota_ops.model.quotas.entity import IP, Entity
@@ -22,13 +23,19 @@ _LARGE = ("MB", "MiB", "GB", "GiB")
 _UP = {"MB": "GB", "MiB": "GiB"}
 _MOST = 1024
 """The largest number that people write before MB or MiB rather than a larger unit."""
+_WORDS = re.compile(r"[^\d=]{5,}")
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
 
 
-def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
+Names = Mapping[tuple[str, str], str]
+"""The place of each name in the files, by its type and itself."""
+
+
+def check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[Finding]:
     """Yield the findings of all quotas of a cluster, before silences apply.
 
-    Most files have no finding, and a search of their text shows that quickly.
+    `owned` are the users and client ids that cluster.yaml lists under owners. Most files have no
+    finding, and a search of their text shows that quickly.
     """
     quotas = list(chain.from_iterable(by_file))
     for quota in _select_files_with(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
@@ -42,7 +49,8 @@ def check_quotas(by_file: Sequence[Sequence[Quota]]) -> Iterator[Finding]:
     ]
     yield from _check_small(small)
     yield from _find_twins(quotas)
-    yield from _find_other_types(quotas)
+    yield from _find_other_types(quotas, owned)
+    yield from _find_misspelled(quotas, owned)
     if with_units := _select_files_with(by_file, _BYTES):
         yield from _find_slips(with_units)
     if defaults := [
@@ -136,14 +144,12 @@ def _find_twins(quotas: Iterable[Quota]) -> Iterator[Finding]:
     for quota in quotas:
         known = first.setdefault(_fold(quota.entity.text), quota)
         if known is not quota and known.entity != quota.entity:
-            text, place = quota.entity.text, place_of(known.source, known.span)
+            text = quota.entity.text
             is_case = text.casefold() == known.entity.text.casefold()
             how = "only in case" if is_case else "only in the order of its parts"
-            message = f"{text} differs {how} from {known.entity} at {place.file}:"
-            message += f"{place.line}: Kafka treats them as two."
-            yield Finding(
-                TWIN, text, None, message, CODES[TWIN].remedy, place_of(quota.source, quota.span)
-            )
+            message = f"{text} differs {how} from {known.entity} at {_name_place(known)}: "
+            message += "Kafka treats them as two."
+            yield _of_entity(TWIN, quota, message, CODES[TWIN].remedy)
 
 
 def _fold(entity: str) -> str:
@@ -153,26 +159,58 @@ def _fold(entity: str) -> str:
     return ",".join(sorted(folded.removeprefix(start).removesuffix('"').split(",")))
 
 
-def _find_other_types(quotas: Iterable[Quota]) -> Iterator[Finding]:
-    """Yield a finding for each entity whose name an earlier one has as another type."""
-    first: dict[str, Quota] = {}
+def _find_other_types(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]:
+    """Yield a finding for each entity whose name an earlier one or an owner has as another type."""
+    first = {name: (kind, place) for (kind, name), place in owned.items()}
     for quota in quotas:
         kind, name = _find_only_name(quota.entity)
-        if name is None or kind == IP:
+        if name is None or kind == IP or (kind, name) in owned:
             continue
-        known = first.setdefault(name, quota)
-        other, _ = _find_only_name(known.entity)
+        other, place = first.setdefault(name, (kind, _name_place(quota)))
         if kind != other:
-            place = place_of(known.source, known.span)
-            message = f"{name} is a {kind} here and a {other} at {place.file}:{place.line}."
-            yield Finding(
-                OTHER_TYPE,
-                quota.entity.text,
-                None,
-                message,
-                CODES[OTHER_TYPE].remedy,
-                place_of(quota.source, quota.span),
-            )
+            message = f"{name} is a {kind} here and a {other} at {place}."
+            yield _of_entity(OTHER_TYPE, quota, message, CODES[OTHER_TYPE].remedy)
+
+
+def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]:
+    """Yield a finding for each name that is nearly an owned one, or one of an earlier entity."""
+    quota_of: dict[tuple[str, str], Quota | None] = dict.fromkeys(owned)
+    for quota in quotas:
+        for kind, name in quota.entity.parts:
+            if name is not None and kind != IP:
+                quota_of.setdefault((kind, name), quota)
+    order = {part: at for at, part in enumerate(quota_of)}
+    for kind, name in quota_of:
+        for near in _shorten_and_swap(name):
+            if (kind, near) not in quota_of or (len(near) == len(name) and near <= name):
+                continue  # of two names with swapped letters, each is found from the other
+            meant, slip = sorted(((kind, name), (kind, near)), key=order.__getitem__)
+            if (wrong := quota_of[slip]) is not None:
+                other = quota_of[meant]
+                place = owned[meant] if other is None else _name_place(other)
+                message = f"{kind} {slip[1]} is nearly {kind} {meant[1]} at {place}."
+                remedy = f"Did you mean {meant[1]}? {CODES[MISSPELLED].remedy}"
+                yield _of_entity(MISSPELLED, wrong, message, remedy)
+
+
+def _shorten_and_swap(name: str) -> Iterable[str]:
+    """Return a name without each of its inner letters, and with two of them swapped.
+
+    Empty for names with digits: those of a series differ by few characters.
+    """
+    inner = range(1, len(name) - 1) if _WORDS.fullmatch(name) else ()
+    shorter = (name[:at] + name[at + 1 :] for at in inner)
+    swapped = (name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in inner)
+    return dict.fromkeys(chain(shorter, swapped))
+
+
+def _name_place(quota: Quota) -> str:
+    return f"{quota.source.name}:{quota.span.line + 1}"
+
+
+def _of_entity(code: str, quota: Quota, message: str, remedy: str) -> Finding:
+    place = place_of(quota.source, quota.span)
+    return Finding(code, quota.entity.text, None, message, remedy, place)
 
 
 def _find_only_name(entity: Entity) -> tuple[str, str | None]:

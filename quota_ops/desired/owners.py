@@ -17,6 +17,7 @@ from quota_ops.desired.yaml.source import Source
 from quota_ops.findings.codes import CODES, NOBODY_APPROVES
 from quota_ops.model.finding import Finding
 from quota_ops.model.plans.policy import INVENTORY
+from quota_ops.model.quotas.entity import CLIENT_ID, USER
 from quota_ops.model.quotas.owners import Claim, Owner, OwnerIndex
 
 Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
@@ -134,6 +135,16 @@ _READERS: dict[str, Callable[[str, yaml.Node], str]] = {
 
 _PLACEHOLDER = "@OWNER/"
 """What the code owners begin with that `quota-ops init` writes."""
+
+
+def list_owned_names(source: Source, nodes: Nodes) -> dict[tuple[str, str], str]:
+    """Return the place of each user and client id that is listed by its exact name."""
+    kinds = {"users": USER, "client_ids": CLIENT_ID}
+    found = ((claim, node) for (_, claim), node in nodes.items() if claim and claim.field in kinds)
+    return {
+        (kinds[claim.field], claim.text): f"{source.name}:{node.start_mark.line + 1}"
+        for claim, node in found
+    }
 
 
 def find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:

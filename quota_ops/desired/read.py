@@ -30,7 +30,12 @@ from quota_ops.desired.files import (
 )
 from quota_ops.desired.findings import check_quotas, check_units
 from quota_ops.desired.inventory import read_inventory_files
-from quota_ops.desired.owners import find_file_owner, find_placeholders, refuse_foreign
+from quota_ops.desired.owners import (
+    find_file_owner,
+    find_placeholders,
+    list_owned_names,
+    refuse_foreign,
+)
 from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files
@@ -331,5 +336,6 @@ def _findings(
     above = check_ceilings(cluster.ceilings, quotas)
     unnamed = find_placeholders(cluster.source, cluster.owner_nodes)
     units = check_units(files, cluster.profiles.values())
-    found = chain(check_quotas(by_file), units, expanded.findings, beyond, above, unnamed)
+    owned = list_owned_names(cluster.source, cluster.owner_nodes)
+    found = chain(check_quotas(by_file, owned), units, expanded.findings, beyond, above, unnamed)
     return tuple(mark_silenced(found, silences)), silences

@@ -57,7 +57,7 @@ OVERCOMMITTED = "QO118"
 SOON_DAYS = 3
 """Within how many days a temporary limit ends for QO114."""
 PATTERN, IDLE_CEILING, ABOVE_CEILING, OTHER_TYPE = "QO117", "QO119", "QO120", "QO121"
-NOBODY_APPROVES = "QO122"
+NOBODY_APPROVES, MISSPELLED = "QO122", "QO123"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 UNPROTECTED = "QO205"
 
@@ -343,8 +343,8 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
         _NOTICE,
         _FILES,
         "a user and a client id with the same name",
-        "A user is whom a client authenticates as, a client id is what it calls itself. Two quotas "
-        "have the same name, one of them as the other type.",
+        "A user is whom a client authenticates as, a client id is what it calls itself. Two "
+        "quotas, or a quota and owners, have the same name as different types.",
         "If the type is a mistake, the limit applies to no client.",
         """\
 - client-id: search-indexer
@@ -366,6 +366,20 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
 # team.yaml
 - {user: alice, limits: {producer_byte_rate: 10 MiB}}""",
         "Write the team that approves, here and in CODEOWNERS.",
+    ),
+    Code(
+        MISSPELLED,
+        _NOTICE,
+        _FILES,
+        "a name that lacks a letter of another one, or has two of its letters swapped",
+        "The other name is declared, or listed under owners. Names with digits are not compared.",
+        "If it is a slip, the limit applies to no client.",
+        """\
+- user: indexer
+  limits: {producer_byte_rate: 10 MiB}
+- user: indexr
+  limits: {producer_byte_rate: 10 MiB}""",
+        "Correct the name. Silence the finding if both exist.",
     ),
     Code(
         BEYOND_THREADS,
