@@ -270,6 +270,28 @@ def test_verify_does_not_ask_for_what_is_held(lab: Lab) -> None:
     )
 
 
+def test_verify_and_report_count_a_held_row_alike(lab: Lab) -> None:
+    """A held row that the cluster stores as in Git is in sync; overridden, it is not in force."""
+    lab.desire({**ALICE, **BOB})
+    lab.run("reconcile")
+    hold(lab, "alice")
+
+    def list_statuses() -> list[tuple[str, bool]]:
+        for command in ("report", "verify"):
+            lab.call(command, "demo")
+        runs = json.loads(lab.call("runs", "--last", "2", "--format", "json").stdout)
+        return [(run["status"], "2 of 2 quotas in sync" in run["sentence"]) for run in runs]
+
+    assert list_statuses() == [("In sync", True)] * 2
+
+    lab.put({"client-id=<default>,user=alice": {KEY: 1.0}})
+    assert list_statuses() == [("Needs attention", False)] * 2
+    assert lab.call("verify", "demo").stdout.endswith(
+        "\n1 of 1 quota verified on every broker: stored and in force. 1 was skipped, 1 of which "
+        "is not in force for all clients.\n"
+    )
+
+
 def test_a_damaged_hold_stops_every_write(lab: Lab) -> None:
     """A damaged hold ends a run before its plan; after the plan, apply sends nothing."""
     lab.desire(ALICE)

@@ -203,6 +203,31 @@ def test_a_quota_that_left_git_comes_first_until_it_is_cleared(lab: Lab) -> None
         assert re.search(rf"quotas_in_sync\{{.*\}} {number}.0\n", metrics), metrics
 
 
+def test_verify_and_report_tell_of_a_quota_that_left_git_alike(lab: Lab) -> None:
+    """Changed since, it needs attention; verify names it beside rows that differ, and dates others.
+
+    The date of an overriding quota is that of the last run that did not see it.
+    """
+    lab.desire({"user=bob": {KEY: 1048576.0}, "user=carol": {KEY: 1048576.0}})
+    lab.call("reconcile", "demo")
+    lab.desire({"user=carol": {KEY: 1048576.0}})
+    lab.put({"user=bob": {KEY: 2097152.0}})
+
+    for command in ("report", "verify"):
+        lab.call(command, "demo")
+    runs = json.loads(lab.call("runs", "--last", "2", "--format", "json").stdout)
+    assert [run["status"] for run in runs] == ["Needs attention"] * 2
+
+    lab.put({"user=carol": {KEY: 5.0}})
+    both = lab.call("verify", "demo").stderr
+    assert f"1 row differs from Git. 1 quota not in Git would be cleared: user=bob {KEY}.\n" in both
+
+    lab.put({"user=carol": {KEY: 1048576.0}, "client-id=x,user=carol": {KEY: 5.0}})
+    seen = lab.runs[-1].place.name
+    for command in ("report", "verify"):
+        assert f"not there in run {seen}" in lab.call(command, "demo").stdout, command
+
+
 def test_protected_and_removed_quotas(lab: Lab) -> None:
     """A quota that cluster.yaml protects is accepted; a removal shows what clients fall back to."""
     state = {"user=ANONYMOUS": {KEY: 1048576.0}}

@@ -101,6 +101,8 @@ class Report(Struct, frozen=True, eq=False):
     """The limits as in Git that the cluster stored before this run, and no broker applied."""
     undeclared: int = 0
     """How many quotas were still stored then that are not in Git, and that runs would clear."""
+    moved: int = 0
+    """How many of these were changed, or came back, since a run recorded them."""
     dag_id: str | None = None
     """The DAG of the run; None for a run of the command line."""
     by: str | None = None

@@ -148,6 +148,8 @@ class Verification(Struct, frozen=True):
     """How many of the verified rows are quotas of a single IP address."""
     undeclared: int = 0
     """How many quotas are still stored that are not in Git, and that runs would clear."""
+    moved: int = 0
+    """How many of these were changed, or came back, since a run recorded them."""
 
 
 class StageEnd(Struct, frozen=True):

@@ -254,7 +254,8 @@ def _list_overriding(report: Report) -> list[ReportRow]:
             after=None,
         )._replace(held=taken[0].held)
         status = _find_status(difference, None, None, None, forgets=False)
-        rows.append(ReportRow(difference, status, overrides=taken))
+        origin = report.origins.get(key)
+        rows.append(ReportRow(difference, status, origin=origin, overrides=taken))
     return rows
 
 

@@ -91,6 +91,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
         describe_overriding(cluster, report)
         or _describe_lost(cluster, report)
         or _describe_drift(cluster, report, count)
+        or _describe_moved(cluster, report.moved)
     ):
         return Summary(
             SyncStatus.ATTENTION, moved, (*filter(None, (describe_news(report),)), *more)
@@ -184,6 +185,13 @@ def _describe_drift(cluster: str, report: Report, count: Mapping[RowStatus, int]
     number = count[RowStatus.RETURNED]
     again = f"{plural(number, 'has', 'have')} the value of an earlier run again"
     return f"{counted(number, 'quota')} on {cluster} {again}" if number else ""
+
+
+def _describe_moved(cluster: str, number: int) -> str:
+    """Return how many quotas that left Git moved, by a run without a plan; empty for none."""
+    was = plural(number, "is not in Git, and was", "are not in Git, and were")
+    changed = f"{was} changed since a run recorded {plural(number, 'it', 'them')}"
+    return f"{counted(number, 'quota')} on {cluster} {changed}" if number else ""
 
 
 _ALSO = {

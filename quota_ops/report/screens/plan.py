@@ -240,7 +240,10 @@ def verified_line(report: Report) -> Line:
     words = f"{report.verified:,} of {counted(report.compared, 'quota')} verified {where}"
     words += f"{_describe_in_force(report)}."
     if skipped := report.skipped:
-        words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped."
+        words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped"
+        lost = len(find_overridden(report)) - count_not_in_force(report)
+        lost_words = f", {lost:,} of which {plural(lost, 'is', 'are')} not in force for all clients"
+        words += f"{lost_words if lost and not report.verdicts else ''}."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
 

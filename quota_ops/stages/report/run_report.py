@@ -73,6 +73,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         verified=verification.verified if verification else 0,
         addresses=verification.addresses if verification else 0,
         undeclared=verification.undeclared if verification else 0,
+        moved=verification.moved if verification and plan is None else 0,
         versions=versions,
         writes=bool(applied) or folder.has(files.APPLIED),
         dag_id=about.dag_id,

@@ -1,6 +1,7 @@
 """verify: query all brokers until they agree or a deadline passes; then update the ledger."""
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from quota_ops.kafka.cluster import Cluster
@@ -8,12 +9,13 @@ from quota_ops.model.clusters.registration import KnownBrokers
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.quotas.rows import DesiredRow, Key, LostLimit, Targets
+from quota_ops.model.quotas.rows import DesiredRow, Key, LostLimit, Side, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.model.text import command, name_first, plural
+from quota_ops.model.text import command, counted, name_first, plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
+from quota_ops.stages.plan.origins import leave_origins
 from quota_ops.stages.succession import read_later_values, why_lost, why_overtaken
 from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, read_back
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
@@ -51,7 +53,10 @@ def verify_cluster(
     digest, known = RunState(folder).applied_digest, known_brokers(ledger.last(records).table)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     unwritten = find_unwritten(run.outcomes)
-    targets, skipped = find_targets(run.desired, run.differences, held, unwritten)
+    left = _list_held(folder, run.desired, held)
+    if not has_plan:
+        leave_origins(folder, [row for row in differences if row.kind is Kind.OVERRIDING])
+    targets, skipped = find_targets(run.desired, run.differences, left, unwritten)
     undeclared = [
         row
         for row in differences
@@ -77,13 +82,14 @@ def verify_cluster(
         live = [broker.id for broker in cluster.brokers]
         brokers = known.after(run.about.run, live, read.registered, read.metadata.absent)
         refusal = _record_verified(folder, records, run, read, brokers)
-    read.write(folder, digest, undeclared=len(undeclared))
+    read.write(folder, digest, undeclared)
     if refusal is not None:
         raise refusal
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,
-        late_writes=describe_late_writes(differences),
+        others=describe_late_writes(differences)
+        + _describe_undeclared(() if has_plan else undeclared),
         retry=command("verify", run=folder.place)
         if has_applied
         else command("verify", run.about.cluster),
@@ -139,7 +145,7 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,
-        late_writes="",
+        others="",
         retry=command("verify", run=folder.place),
         wanted="the change",
     )
@@ -149,6 +155,28 @@ def describe_late_writes(differences: Iterable[Difference]) -> str:
     """Describe rows that an earlier run seems to have written late; empty if there are none."""
     late = [row for row in differences if row.kind is Kind.LATE_WRITE]
     return f" Late writes of earlier runs: {_list_rows(late)}." if late else ""
+
+
+def _list_held(folder: RunFolder, desired: Iterable[Key], held: Container[str]) -> AbstractSet[Key]:
+    """Return the rows of held entities that verify skips.
+
+    A run that only compares skips none that the cluster stored as in Git, and that was in force.
+    """
+    rows = {key for key in desired if key.entity in held}
+    if folder.has(PLAN) or not folder.has(DIFFERENCES.file):
+        return rows
+    differ = {row.id for row in folder.differences() if row.kind is not Kind.IN_SYNC}
+    taken = (*folder.overrides(), *folder.overrides(Side.LEAVING))
+    lost = (row.id for row in folder.read(DESCRIBED).lost)
+    return rows & {*differ, *(row.declared_id for row in taken), *lost}
+
+
+def _describe_undeclared(undeclared: Sequence[Difference]) -> str:
+    """Describe rows that a run would clear; empty if there are none."""
+    if not undeclared:
+        return ""
+    named = name_first(f"{row.entity} {row.key}" for row in undeclared)
+    return f" {counted(len(undeclared), 'quota')} not in Git would be cleared: {named}."
 
 
 def refuse_lost(lost: Sequence[LostLimit]) -> None:
@@ -196,18 +224,18 @@ def _describe_row(row: Difference) -> str:
 def find_targets(
     desired: Mapping[Key, DesiredRow],
     differences: Iterable[Difference],
-    held: Container[str],
+    held: AbstractSet[Key],
     not_written: Container[Key],
 ) -> tuple[Targets, int]:
     """Return the rows that brokers must store, and how many rows the run skipped.
 
-    The rows of `held` entities are not targets, because a person may change them at any moment.
+    The `held` rows are not targets, because a person may change them at any moment.
     Neither are the rows in `not_written`, which the controller did not accept.
     """
     targets: dict[Key, float | None] = {
-        key: row.value for key, row in desired.items() if row.entity not in held
+        key: row.value for key, row in desired.items() if key not in held
     }
-    skipped = {key for key in desired if key[0] in held}
+    skipped = set(held)
     for row in differences:
         key = row.id
         if row.action in _UNTOUCHED or key in not_written:

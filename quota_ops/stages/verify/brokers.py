@@ -13,6 +13,7 @@ from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.clusters.registration import KnownBrokers, Registered
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
@@ -68,8 +69,13 @@ class ReadBack(NamedTuple):
         wrong = {verdict.id for verdict in self.wrong_rows}
         return {row: value for row, value in self.targets.items() if row not in wrong}
 
-    def write(self, folder: RunFolder, digest: str | None, undeclared: int = 0) -> None:
-        """Write verification.json of the writes with the digest, and metadata.json."""
+    def write(
+        self, folder: RunFolder, digest: str | None, undeclared: Sequence[Difference] = ()
+    ) -> None:
+        """Write verification.json of the writes with the digest, and metadata.json.
+
+        `undeclared` are the rows that are still stored, and that runs would clear.
+        """
         count = len(self.targets) - len(self.wrong_rows)
         verification = Verification(
             uuid4().hex,
@@ -80,7 +86,8 @@ class ReadBack(NamedTuple):
             addresses=sum(
                 row.entity.startswith("ip=") and row.entity != ANY_IP for row in self.targets
             ),
-            undeclared=undeclared,
+            undeclared=len(undeclared),
+            moved=sum(row.kind in {Kind.CHANGED_SINCE, Kind.RETURNED} for row in undeclared),
         )
         folder.write(VERIFICATION, verification)
         folder.write(METADATA, self.metadata)
@@ -216,14 +223,14 @@ def raise_unless_agreed(
     brokers: Sequence[BrokerResult],
     wrong_rows: Sequence[RowVerdict],
     *,
-    late_writes: str,
+    others: str,
     retry: str,
     wanted: str = "Git",
     sent: AbstractSet[Key] | None = None,
 ) -> None:
     """Raise Refused when a broker differs or did not respond, Unreachable when none responded.
 
-    `late_writes` describes the late writes among the wrong rows; `retry` is the command that
+    `others` describes late writes, and rows that would be cleared; `retry` is the command that
     verifies again; `wanted` is what the rows are compared with; `sent` has the rows that the run
     wanted to write, None if it was not applied.
     """
@@ -248,7 +255,7 @@ def raise_unless_agreed(
         )
     if wrong_rows:
         are = plural(len(wrong_rows), "row differs", "rows differ")
-        remedy = f"{len(wrong_rows):,} {are} from {wanted}.{late_writes}"
+        remedy = f"{len(wrong_rows):,} {are} from {wanted}.{others}"
         if agree and sent is not None and sent.isdisjoint(row.id for row in wrong_rows):
             them = plural(len(wrong_rows), "it", "them")
             remedy += (
