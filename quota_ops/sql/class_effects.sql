@@ -31,8 +31,7 @@ sides AS (
     b.level AS before_level, b.entity AS before_entity,
     CASE WHEN a.value < k.unlimited THEN a.value END AS after,
     a.level AS after_level, a.entity AS after_entity,
-    a.shared_by_user <> '' AS by_user,
-    a.shared_by_client_id <> '' AS by_client_id,
+    a.counted_by <> 'client-id' AS by_user, a.counted_by <> 'user' AS by_client_id,
     a.rank <= 6 AND b.rank > 6 OR a.rank NOT IN (3, 6) AND b.rank IN (3, 6) AS gains,
     b.rank <= 6 AND a.rank > 6 OR b.rank NOT IN (3, 6) AND a.rank IN (3, 6) AS loses
   FROM classes AS c

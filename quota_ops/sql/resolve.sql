@@ -1,14 +1,14 @@
--- The limit that applies to each client and key: the broker's eight levels, found by four joins.
+-- The limit that applies to each client and key: that of the first of the broker's eight levels.
 --
 -- In:  clients     user_name, client_id; empty or null when the client sends none
 --      quota_keys  key
 --      limits      key, rank, user_name, client_id, entity, value: every stored limit with the rank of its level
--- Out: one row per client and key: the limit that applies, null if unlimited, and whose it is. Clients
---      with the same `shared_by` columns share the limit; an empty one means any name
+-- Out: one row per client and key: the limit that applies, null if unlimited, whose it is, and by which
+--      of their names brokers count the clients that share it
 --
--- The first level with a limit applies. No limit for client ids applies to a client without a client
--- id. If such a limit is at the first level, it still decides whether the broker counts by user, by
--- client id or by both.
+-- No limit for client ids applies to a client without a client id. If such a limit is at the first
+-- level, it still decides whether the broker counts by user, by client id or by both. If all limits of
+-- a key have the same types, the broker counts by those without looking up the client.
 WITH requested AS (
   SELECT
     COALESCE(NULLIF(c.user_name, ''), 'ANONYMOUS') AS user_name,
@@ -18,113 +18,59 @@ WITH requested AS (
   CROSS JOIN quota_keys AS k
 ),
 
-of_pair AS (
-  SELECT key, user_name, client_id, value AS value_1, entity AS entity_1
+typed AS (
+  SELECT
+    limits.*,
+    CASE WHEN rank IN (3, 6) THEN 'user' WHEN rank IN (7, 8) THEN 'client-id' ELSE 'both' END AS types
   FROM limits
-  WHERE rank = 1
 ),
 
-of_user AS (
-  SELECT
-    key, user_name,
-    MAX(CASE WHEN rank = 2 THEN value END) AS value_2,
-    MAX(CASE WHEN rank = 2 THEN entity END) AS entity_2,
-    MAX(CASE WHEN rank = 3 THEN value END) AS value_3,
-    MAX(CASE WHEN rank = 3 THEN entity END) AS entity_3
-  FROM limits
-  WHERE rank IN (2, 3)
-  GROUP BY key, user_name
-),
-
-of_client AS (
-  SELECT
-    key, client_id,
-    MAX(CASE WHEN rank = 4 THEN value END) AS value_4,
-    MAX(CASE WHEN rank = 4 THEN entity END) AS entity_4,
-    MAX(CASE WHEN rank = 7 THEN value END) AS value_7,
-    MAX(CASE WHEN rank = 7 THEN entity END) AS entity_7
-  FROM limits
-  WHERE rank IN (4, 7)
-  GROUP BY key, client_id
-),
-
-of_anyone AS (
-  SELECT
-    key,
-    MAX(CASE WHEN rank = 5 THEN value END) AS value_5,
-    MAX(CASE WHEN rank = 5 THEN entity END) AS entity_5,
-    MAX(CASE WHEN rank = 6 THEN value END) AS value_6,
-    MAX(CASE WHEN rank = 6 THEN entity END) AS entity_6,
-    MAX(CASE WHEN rank = 8 THEN value END) AS value_8,
-    MAX(CASE WHEN rank = 8 THEN entity END) AS entity_8,
-    MAX(CASE WHEN rank IN (1, 2, 4, 5) THEN 1 ELSE 0 END) AS has_pairs,
-    MAX(CASE WHEN rank IN (3, 6) THEN 1 ELSE 0 END) AS has_users,
-    MAX(CASE WHEN rank IN (7, 8) THEN 1 ELSE 0 END) AS has_clients
-  FROM limits
+of_key AS (
+  SELECT key, CASE WHEN MIN(types) = MAX(types) THEN MIN(types) END AS types
+  FROM typed
   GROUP BY key
 ),
 
-levels AS (
-  SELECT
-    a.user_name, a.client_id, a.key,
-    p.value_1, p.entity_1, u.value_2, u.entity_2, u.value_3, u.entity_3, c.value_4, c.entity_4,
-    o.value_5, o.entity_5, o.value_6, o.entity_6, c.value_7, c.entity_7, o.value_8, o.entity_8,
-    CASE
-      WHEN p.entity_1 IS NOT NULL THEN 1
-      WHEN u.entity_2 IS NOT NULL THEN 2
-      WHEN u.entity_3 IS NOT NULL THEN 3
-      WHEN c.entity_4 IS NOT NULL THEN 4
-      WHEN o.entity_5 IS NOT NULL THEN 5
-      WHEN o.entity_6 IS NOT NULL THEN 6
-      WHEN c.entity_7 IS NOT NULL THEN 7
-      WHEN o.entity_8 IS NOT NULL THEN 8
-    END AS first_rank,
-    CASE
-      WHEN a.client_id = '' AND u.entity_3 IS NOT NULL THEN 3
-      WHEN a.client_id = '' AND o.entity_6 IS NOT NULL THEN 6
-    END AS without_client_id,
-    COALESCE(o.has_pairs, 0) AS has_pairs,
-    COALESCE(o.has_users, 0) AS has_users,
-    COALESCE(o.has_clients, 0) AS has_clients
-  FROM requested AS a
-  LEFT JOIN of_pair AS p
-    ON a.key = p.key AND a.user_name = p.user_name AND a.client_id = p.client_id
-  LEFT JOIN of_user AS u ON a.key = u.key AND a.user_name = u.user_name
-  LEFT JOIN of_client AS c ON a.key = c.key AND a.client_id = c.client_id
-  LEFT JOIN of_anyone AS o ON a.key = o.key
+found AS (
+  SELECT r.*, l.rank, l.value, l.entity, l.types
+  FROM requested AS r
+  INNER JOIN typed AS l
+    ON r.key = l.key AND r.user_name = l.user_name AND r.client_id = l.client_id
+  UNION ALL
+  SELECT r.*, l.rank, l.value, l.entity, l.types
+  FROM requested AS r
+  INNER JOIN typed AS l ON r.key = l.key AND r.user_name = l.user_name AND l.rank IN (2, 3)
+  UNION ALL
+  SELECT r.*, l.rank, l.value, l.entity, l.types
+  FROM requested AS r
+  INNER JOIN typed AS l ON r.key = l.key AND r.client_id = l.client_id AND l.rank IN (4, 7)
+  UNION ALL
+  SELECT r.*, l.rank, l.value, l.entity, l.types
+  FROM requested AS r
+  INNER JOIN typed AS l ON r.key = l.key AND l.rank IN (5, 6, 8)
 ),
 
 ranked AS (
+  SELECT found.*, CASE WHEN client_id <> '' OR types = 'user' THEN rank END AS applied
+  FROM found
+),
+
+decided AS (
   SELECT
-    levels.*,
-    CASE WHEN client_id = '' THEN without_client_id ELSE first_rank END AS applied,
-    CASE
-      WHEN has_pairs + has_users + has_clients = 1 AND has_users = 1 THEN 'user'
-      WHEN has_pairs + has_users + has_clients = 1 AND has_pairs = 1 THEN 'both'
-      WHEN has_pairs + has_users + has_clients < 2 THEN 'client-id'
-      WHEN first_rank IN (3, 6) THEN 'user'
-      WHEN first_rank IN (1, 2, 4, 5) THEN 'both'
-      ELSE 'client-id'
-    END AS counted_by
-  FROM levels
+    user_name, client_id, key,
+    MIN(applied) AS rank,
+    MIN_BY(value, applied) AS value,
+    MIN_BY(entity, applied) AS entity,
+    MIN_BY(types, rank) AS types
+  FROM ranked
+  GROUP BY user_name, client_id, key
 )
 
 SELECT
-  user_name, client_id, key,
-  CASE applied
-    WHEN 1 THEN value_1 WHEN 2 THEN value_2 WHEN 3 THEN value_3 WHEN 4 THEN value_4
-    WHEN 5 THEN value_5 WHEN 6 THEN value_6 WHEN 7 THEN value_7 WHEN 8 THEN value_8
-  END AS value,
-  CASE applied
-    WHEN 1 THEN 'user+client-id' WHEN 2 THEN 'user+client-id-default' WHEN 3 THEN 'user'
-    WHEN 4 THEN 'user-default+client-id' WHEN 5 THEN 'user-default+client-id-default'
-    WHEN 6 THEN 'user-default' WHEN 7 THEN 'client-id' WHEN 8 THEN 'client-id-default'
-  END AS level,
-  applied AS rank,
-  CASE applied
-    WHEN 1 THEN entity_1 WHEN 2 THEN entity_2 WHEN 3 THEN entity_3 WHEN 4 THEN entity_4
-    WHEN 5 THEN entity_5 WHEN 6 THEN entity_6 WHEN 7 THEN entity_7 WHEN 8 THEN entity_8
-  END AS entity,
-  CASE WHEN counted_by = 'client-id' THEN '' ELSE user_name END AS shared_by_user,
-  CASE WHEN counted_by = 'user' THEN '' ELSE client_id END AS shared_by_client_id
-FROM ranked
+  r.user_name, r.client_id, r.key, d.value, d.rank, d.entity,
+  CASE d.rank {levels} END AS level,
+  COALESCE(k.types, d.types, 'client-id') AS counted_by
+FROM requested AS r
+LEFT JOIN decided AS d
+  ON r.user_name = d.user_name AND r.client_id = d.client_id AND r.key = d.key
+LEFT JOIN of_key AS k ON r.key = k.key

@@ -11,6 +11,7 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE, LARGEST_RATE
 from quota_ops.precedence.addresses import find_shortest
+from quota_ops.precedence.resolution import LEVELS
 
 
 def read_sql(name: str, **values: object) -> str:
@@ -94,7 +95,8 @@ def wrong_clients_text() -> str:
 
 def class_effects_text() -> str:
     """Return class_effects.sql, with resolve.sql for each side, to the effects of each class."""
-    return read_sql("class_effects", resolved=read_sql("resolve"))
+    levels = " ".join(f"WHEN {level.rank} THEN '{level.name}'" for level in LEVELS)
+    return read_sql("class_effects", resolved=read_sql("resolve", levels=levels))
 
 
 def client_usage_text(wanted: str = CHANGED) -> str:
