@@ -2,6 +2,8 @@
 
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC, date, datetime
 from functools import wraps
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
@@ -10,6 +12,7 @@ import click
 
 from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.moment import parse_duration
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.text import clean_text
 
@@ -355,3 +358,31 @@ def actual_or_cluster(command: Command) -> Command:
     remedy = "Leave it out, or pass the CLUSTER that the snapshot must come from."
     idle = refuse_idle("--desired-state", remedy, beside=("--actual",), unless=("CLUSTER",))
     return idle(actual(command))
+
+
+since = click.option(
+    "--since",
+    default="30d",
+    show_default=True,
+    metavar="TIME",
+    help="How far to look back: 30d, or the first day, 2026-11-01.",
+)
+
+
+_EXAMPLES = "Pass, for example, 30d or 2026-11-01."
+
+
+def parse_since(text: str) -> str:
+    """Return the first day (UTC) to look at.
+
+    Raises InvalidInput if the text is no time in the past.
+    """
+    now = datetime.now(UTC)
+    try:
+        with suppress(ValueError):
+            if (day := date.fromisoformat(text)) > now.date():
+                raise InvalidInput(f"--since {text} is in the future", _EXAMPLES)
+            return day.isoformat()
+        return f"{now - parse_duration(text):%Y-%m-%d}"
+    except (OverflowError, ValueError):
+        raise InvalidInput(f"--since {text} is not a time in the past", _EXAMPLES) from None

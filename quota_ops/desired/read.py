@@ -37,8 +37,8 @@ from quota_ops.desired.owners import (
     refuse_foreign,
 )
 from quota_ops.desired.quota_lines import read_quota_lines
-from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_quotas_file
-from quota_ops.desired.shared import add_shared_profiles, list_shared_files
+from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_entries, read_quotas_file
+from quota_ops.desired.shared import add_shared_profiles, list_shared_files, shared_name
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded, read_document
 from quota_ops.desired.yaml.problems import Problems
@@ -339,3 +339,21 @@ def _findings(
     owned = list_owned_names(cluster.source, cluster.owner_nodes)
     found = chain(check_quotas(by_file, owned), units, expanded.findings, beyond, above, unnamed)
     return tuple(mark_silenced(found, silences)), silences
+
+
+def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:
+    """Return the entities of the entry that a line belongs to; of a profile, those that use it.
+
+    `file` is a path below the cluster's folder. None if the line belongs to no entry.
+    """
+    if file == CLUSTER_YAML or file.startswith(shared_name("")):
+        place = f"({file}:{line})"
+        return frozenset(row.entity for row in desired.rows if place in (row.derivation or ""))
+    content = desired.contents.get(file, b"").decode("utf-8-sig")
+    source = Source(file, file, content, Problems())
+    root = compose(source, SizeBudget())
+    found: frozenset[str] = frozenset()
+    for item, entities in () if root is None else read_entries(source, root):
+        if item.start_mark.line < line <= max(item.end_mark.line, item.start_mark.line + 1):
+            found = frozenset(entity.text for entity in entities)
+    return found

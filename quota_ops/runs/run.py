@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from quota_ops.desired.git.commit import BundleVersion, list_changes
 from quota_ops.kafka.connection import Connection
+from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plans.approval import Author, Decision, needs_approval
 from quota_ops.model.plans.plan import Plan
@@ -74,6 +75,15 @@ class Run(Struct, frozen=True):
     def records(self) -> ClusterStore:
         """The ledger, claims, holds and approvals of the cluster."""
         return self.store.of_cluster(self.folder.policy().cluster_id)
+
+
+def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
+    """Start a run with the policy that applies to it, and the commit of that policy."""
+    path = store.new_run(policy.cluster)
+    folder = RunFolder.start(path, cluster=policy.cluster, commit=None)
+    folder.change_about(provenance=provenance)
+    folder.leave_policy(policy)
+    return folder
 
 
 @contextmanager

@@ -106,8 +106,7 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
     return (
         *_expired_runs(store, before),
         *_expired_overviews(store, before),
-        *_expired_ledger_files(store),
-        *_expired_claims(store),
+        *_expired_numbers(store),
         *_expired_holds(store, before),
         *_expired_digests(store, before),
     )
@@ -246,16 +245,6 @@ def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
             yield from _expired_folder("overview", "", folder / name, stays=False)
 
 
-def _expired_ledger_files(store: RunStore) -> Iterator[Expired]:
-    for records in store.with_ledgers():
-        yield from _expired_numbers("ledger", records.ledger, KIND)
-
-
-def _expired_claims(store: RunStore) -> Iterator[Expired]:
-    for records in store.with_ledgers():
-        yield from _expired_numbers("claim", records.claims, claims.KIND)
-
-
 def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
     for folder in (store.root / "holds").folders():
         sizes = {leaf.path: leaf.size for leaf in folder.walk()}
@@ -271,12 +260,17 @@ def _expired_digests(store: RunStore, before: datetime) -> Iterator[Expired]:
             yield Expired("digest", folder.name, file, sizes.get(file.name, 0), (file,))
 
 
-def _expired_numbers(what: str, folder: Place, kind: str) -> Iterator[Expired]:
-    """Yield all but the newest numbered files of a folder."""
-    found = [leaf for leaf in folder.walk() if is_file_name(leaf.path, kind)]
-    for leaf in found[:-LEDGER_FILES]:
-        place = folder / leaf.path
-        yield Expired(what, folder.name, place, leaf.size, (place,))
+def _expired_numbers(store: RunStore) -> Iterator[Expired]:
+    """Yield all but the newest files of each ledger, and of its claims."""
+    for records in store.with_ledgers():
+        for what, folder, kind in (
+            ("ledger", records.ledger, KIND),
+            ("claim", records.claims, claims.KIND),
+        ):
+            found = [leaf for leaf in folder.walk() if is_file_name(leaf.path, kind)]
+            for leaf in found[:-LEDGER_FILES]:
+                place = folder / leaf.path
+                yield Expired(what, folder.name, place, leaf.size, (place,))
 
 
 def _unsettled_runs(store: RunStore) -> frozenset[str]:

@@ -10,7 +10,7 @@ from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.runs.command_record import start_command_run
+from quota_ops.runs.run import start_command_run
 from quota_ops.stages.plan.alter import TypedChanges
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY

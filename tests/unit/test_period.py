@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quota_ops.cli.period import parse_since
+from quota_ops.cli.options import parse_since
 from quota_ops.model.errors import InvalidInput
 
 

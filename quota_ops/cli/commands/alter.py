@@ -105,7 +105,7 @@ def alter(
     from quota_ops.model.plans.approval import find_login
     from quota_ops.runs.alter import Undo, refuse_protected
     from quota_ops.runs.chain import CHAINS, READ_ONLY
-    from quota_ops.runs.command_record import start_command_run
+    from quota_ops.runs.run import start_command_run
     from quota_ops.stages.plan.alter import TypedChanges
     from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 

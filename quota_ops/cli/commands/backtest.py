@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from quota_ops.cli import options, period
+from quota_ops.cli import options
 from quota_ops.cli.console import refuse_incomplete, show_result
 
 
@@ -15,7 +15,7 @@ Examples:
   quota-ops backtest all --since 90d --policy /tmp/stricter/cluster.yaml"""
 )
 @options.cluster_argument
-@period.since
+@options.since
 @click.option(
     "--policy",
     "policy_file",
@@ -49,7 +49,7 @@ def backtest(
             f"--policy {policy_file} is not named cluster.yaml",
             "Copy a cluster.yaml into an empty folder, change its guards, and pass the copy.",
         )
-    policy, first = read_policy(policy_file.parent), period.parse_since(since)
+    policy, first = read_policy(policy_file.parent), options.parse_since(since)
     store = find_run_store(run_store)
     found = read_events(store, None if cluster == "all" else find_cluster(store, cluster), first)
     if not found.rows:

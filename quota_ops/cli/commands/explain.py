@@ -76,8 +76,8 @@ def explain(
 
 def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str]:
     """Return the entities that a person means. Raises InvalidInput if there are none."""
-    from quota_ops.desired.entry_lines import find_entities
     from quota_ops.desired.files import SHARED
+    from quota_ops.desired.read import find_entities
     from quota_ops.desired.shared import shared_folder, shared_name
     from quota_ops.model.quotas.entity import Entity
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from quota_ops.cli import options, period
+from quota_ops.cli import options
 from quota_ops.cli.console import refuse_incomplete, show_result
 from quota_ops.model.text import command
 
@@ -37,7 +37,7 @@ Examples:
     is_flag=True,
     help="List every change by a run, alter or rollback, and every adoption, release and hold.",
 )
-@period.since
+@options.since
 @options.run_store
 @options.table_format
 def history(
@@ -72,7 +72,7 @@ def history(
             f"history may lack what it wrote. See {command('show', name)}",
             err=True,
         )
-    first = period.parse_since(since)
+    first = options.parse_since(since)
     read = _read_changes if only_changes else _read_past
     screen, values, troubles = read(store, found, first, named)
     table = "changes" if only_changes else "days" if named is None else "events"

@@ -1,7 +1,7 @@
 """The command `import`: write YAML files from the quotas that a cluster stores."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 import click
 from msgspec import Struct
@@ -116,7 +116,7 @@ def import_(
         unmanaged=unmanaged,
     )
     if source.folder is None and is_folder_or_link(Path(cluster)):
-        source = source.at(Path(cluster))
+        source = replace(source, folder=Path(cluster))
     into = into or source.folder or desired_state / cluster
     write_desired_state(source, into, group_by, owner, with_profiles=profiles, with_groups=groups)
 
@@ -132,10 +132,6 @@ class Source(Struct, frozen=True):
     """Files of other tools, which are read instead of the cluster."""
     unmanaged: bool = False
     """Whether to leave out what the files of the folder declare."""
-
-    def at(self, folder: Path) -> Self:
-        """Return the same source with the cluster's folder set."""
-        return replace(self, folder=folder)
 
 
 def write_desired_state(

@@ -62,21 +62,10 @@ def record_alter(folder: RunFolder, rows: Iterable[BatchRow], records: ClusterSt
 
     A damaged ledger stops the next run, not an alter: nothing is recorded then.
     """
-    rows, about, now = tuple(rows), folder.about(), iso_utc()
+    rows, about, now, state = tuple(rows), folder.about(), iso_utc(), ledger_edits.ALTERED
+    of_git = (None, None, None)
     intents = [
-        LedgerRow(
-            row.cluster,
-            row.entity,
-            row.key,
-            row.after,
-            ledger_edits.ALTERED,
-            owner=None,
-            file=None,
-            commit=None,
-            run=about.run,
-            at=now,
-            sequence=about.sequence,
-        )
+        LedgerRow(row.cluster, *row.id, row.after, state, *of_git, about.run, now, about.sequence)
         for row in rows
     ]
     stored = {row.id: row.before for row in rows if row.before is not None}
