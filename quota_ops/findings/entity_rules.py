@@ -5,18 +5,7 @@ import re
 from collections.abc import Iterator
 from unicodedata import is_normalized, normalize
 
-from quota_ops.findings.codes import (
-    AROUND_NAME,
-    CODES,
-    DEFAULT_AS_TEXT,
-    FRACTION,
-    LOOPBACK,
-    NOT_NFC,
-    NOWHERE,
-    PATTERN,
-    PREFIXED_USER,
-    STARVING,
-)
+from quota_ops.findings import codes
 from quota_ops.model.finding import Finding
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, USER, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
@@ -76,39 +65,39 @@ def _of_principal(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if typed[1].casefold() == "group":
         message = f"{entity} never applies: Kafka's quotas have users, and no groups."
     remedy = f"If you mean {Entity.of({USER: bare})}, write that name." if bare else ""
-    yield PREFIXED_USER, message, remedy or CODES[PREFIXED_USER].remedy
+    yield codes.PREFIXED_USER, message, remedy or codes.CODES[codes.PREFIXED_USER].remedy
 
 
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if kind != IP and name == DEFAULT_TEXT:
         message = f"{entity} is for a {kind} with this name, not for the default."
-        yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
+        yield codes.DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
     if kind != IP and _QUOTED.fullmatch(name):
         message = f"{entity} is for a {kind} with this text as its name, not for the default."
-        yield DEFAULT_AS_TEXT, message, f"Remove the quotes: {kind}: {{default: true}}."
+        yield codes.DEFAULT_AS_TEXT, message, f"Remove the quotes: {kind}: {{default: true}}."
     if kind != IP and name == _WORD:
         message = f"{entity} is for a {kind} named {_WORD}, not for the default."
-        yield DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
+        yield codes.DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
     if kind != IP and (bare := name.strip(_AROUND)) != name:
         what = "curly quotes" if name.strip(f" {_STRAIGHT}") != bare else "quotes"
         what = "a space" if bare == name.strip(" ") else what
         message = f"{entity} has {what} around the name, which Kafka treats as part of it."
         so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
-        yield AROUND_NAME, message, so if bare else CODES[AROUND_NAME].remedy
+        yield codes.AROUND_NAME, message, so if bare else codes.CODES[codes.AROUND_NAME].remedy
     if kind != IP and name == _STAR:
         message = f"{entity} is for a {kind} named *: Kafka's quotas have no patterns."
         every = f"For every {kind} without its own quota, write {kind}: {{default: true}}."
-        yield DEFAULT_AS_TEXT, message, every
+        yield codes.DEFAULT_AS_TEXT, message, every
     if not is_normalized("NFC", name):
         written, usual = json.dumps(name), json.dumps(normalize("NFC", name))
         message = f"{entity} is {written}, which looks like {usual} but is another {kind} to Kafka."
-        yield NOT_NFC, message, f"Write {usual}, unless clients use the other form."
+        yield codes.NOT_NFC, message, f"Write {usual}, unless clients use the other form."
     if kind == IP and (name.startswith("127.") or name == "::1"):
         message = f"{entity} limits only programs on the broker's own machine."
-        yield LOOPBACK, message, CODES[LOOPBACK].remedy
+        yield codes.LOOPBACK, message, codes.CODES[codes.LOOPBACK].remedy
     if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
         message = f"{entity} applies to no connection: no client has this address."
-        yield NOWHERE, message, CODES[NOWHERE].remedy
+        yield codes.NOWHERE, message, codes.CODES[codes.NOWHERE].remedy
 
 
 def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
@@ -119,15 +108,19 @@ def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
     mark = next((mark for mark in _PATTERNS if mark in name), group and group[1])
     if mark is not None:
         what = f"{entity} is for a {kind} with a {mark} in its name"
-        yield PATTERN, f"{what}: Kafka's quotas have no patterns.", CODES[PATTERN].remedy
+        yield (
+            codes.PATTERN,
+            f"{what}: Kafka's quotas have no patterns.",
+            codes.CODES[codes.PATTERN].remedy,
+        )
     elif "=" not in name and _LISTED.search(name):
         message = f"{entity} is for one {kind} with this name, not for each name in it."
-        yield PATTERN, message, f"Write a list: {kind}: [{_LISTED.sub(', ', name)}]."
+        yield codes.PATTERN, message, f"Write a list: {kind}: [{_LISTED.sub(', ', name)}]."
     elif _SPACED.search(name):
         bare = json.dumps(_SPACED.sub(r"\1", name), ensure_ascii=False)
         message = f"{entity} has a space after a comma; names from certificates have none."
         remedy = f"Write {kind}: {bare}, unless ssl.principal.mapping.rules adds the space."
-        yield PATTERN, message, remedy
+        yield codes.PATTERN, message, remedy
 
 
 def check_limit(
@@ -146,11 +139,11 @@ def check_limit(
         remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
         if is_share:
             remedy = f"Raise what is divided. Below {least}, clients mostly wait."
-        yield Finding(STARVING, entity, key, message, remedy)
+        yield Finding(codes.STARVING, entity, key, message, remedy)
     elif key == THREAD_KEY and value < 1:
         meant = format_limit(key, value * 100)
         message = f"{key} of {entity} is {format_limit(key, value)} of one thread."
         remedy = f"If you mean {meant}, write {key}: {meant.removesuffix(' %')}."
         if is_share:
             remedy = "A percentage is of one thread; brokers have several. Raise what is divided."
-        yield Finding(FRACTION, entity, key, message, remedy)
+        yield Finding(codes.FRACTION, entity, key, message, remedy)

@@ -10,16 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from quota_ops.cli import options
+from quota_ops.cli import options, stage_options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.stage_options import (
-    COMPARING,
-    EXIT_CODE,
-    OFFLINE,
-    OUTSIDE,
-    StageOptions,
-    stage_command,
-)
+from quota_ops.cli.stage_options import StageOptions
 
 if TYPE_CHECKING:
     from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffects
@@ -30,11 +23,11 @@ MOST = 200
 """Rows that a screen lists, those that lose first; the other formats have them all."""
 
 
-@stage_command(
-    COMPARING,
-    OFFLINE,
-    EXIT_CODE,
-    OUTSIDE,
+@stage_options.stage_command(
+    stage_options.COMPARING,
+    stage_options.OFFLINE,
+    stage_options.EXIT_CODE,
+    stage_options.OUTSIDE,
     (
         click.option(
             "--inventory",

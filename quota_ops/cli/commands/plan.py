@@ -1,23 +1,15 @@
 """The command `plan`: show what would change."""
 
-from quota_ops.cli.stage_options import (
-    AS_OF,
-    COMPARING,
-    EXIT_CODE,
-    JUDGING,
-    OFFLINE,
-    OUTSIDE,
-    stage_command,
-)
+from quota_ops.cli import stage_options
 
 
-@stage_command(
-    COMPARING,
-    OFFLINE,
-    JUDGING,
-    EXIT_CODE,
-    OUTSIDE,
-    AS_OF,
+@stage_options.stage_command(
+    stage_options.COMPARING,
+    stage_options.OFFLINE,
+    stage_options.JUDGING,
+    stage_options.EXIT_CODE,
+    stage_options.OUTSIDE,
+    stage_options.AS_OF,
     examples="""\
   quota-ops plan demo
   quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'

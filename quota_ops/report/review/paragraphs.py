@@ -12,18 +12,12 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.review import ClusterReview, Later, LaterChange, Links
 from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.markdown.parts import code, findings_heading, format_block
-from quota_ops.report.outline import cells
+from quota_ops.report.outline import cells, sentences
 from quota_ops.report.outline.findings import FEW
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.row_status import ReportRow
-from quota_ops.report.outline.sentences import (
-    describe_callback,
-    describe_holds,
-    describe_owner_changes,
-    describe_standstill,
-)
 from quota_ops.report.review.rows import ReviewRows, count_rejected, find_place, split_rows
 from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
 
@@ -102,7 +96,8 @@ def _unjudged(review: ClusterReview) -> Iterator[str]:
 def _owners(review: ClusterReview) -> Iterator[str]:
     plan = review.report.plan if review.report else None
     yield from (
-        f"\n⚠️ {code(words)}" for words in describe_owner_changes(review.owner_changes, plan)
+        f"\n⚠️ {code(words)}"
+        for words in sentences.describe_owner_changes(review.owner_changes, plan)
     )
 
 
@@ -204,14 +199,14 @@ def _needs(review: ClusterReview) -> Iterator[str]:
     plan = report.plan if report else None
     if report is None or plan is None:
         return
-    if stopped := describe_standstill(plan):
+    if stopped := sentences.describe_standstill(plan):
         yield f"\n⚠️ {code(stopped)}"
     rows = split_rows(review)
     names = {row.difference.entity for row in (*rows.written, *rows.unwritten)}
     concerned = [Entity.parse(name) for name in names] if plan.holds else []
     yield from (
         f"\n‖ {code(words)}"
-        for hold, words in zip(plan.holds, describe_holds(report), strict=True)
+        for hold, words in zip(plan.holds, sentences.describe_holds(report), strict=True)
         if any(map(hold.who.accepts, concerned))
     )
     if plan.guards:
@@ -231,7 +226,7 @@ def _needs(review: ClusterReview) -> Iterator[str]:
     yield from (
         format_block(block) for block in list_blocks(report, code) if block.topic in effects
     )
-    if words := describe_callback(report.facts, code):
+    if words := sentences.describe_callback(report.facts, code):
         yield f"\n⚠️ {words}"
     is_alone = not (rows.others or rows.merged or review.has_target_changed or review.unjudged)
     if plan.writes and plan.ledger and is_alone:

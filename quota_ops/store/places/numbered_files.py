@@ -11,14 +11,8 @@ from typing import Any, TypeVar
 
 from quota_ops.model.errors import InvalidInput, describe_damage
 from quota_ops.model.stored import from_json, to_json
+from quota_ops.store.places import written_by
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.written_by import (
-    explain_form,
-    explain_newer,
-    find_newer,
-    stamp,
-    without_version,
-)
 
 Content = TypeVar("Content")
 
@@ -78,7 +72,9 @@ def read_file(place: Place) -> bytes:
 
 def encode(kind: type[Content], content: Content) -> bytes:
     """Return the JSON that `read_content` reads, with the version that writes it."""
-    return json.dumps(stamp(to_json(kind, content)), ensure_ascii=False, indent=1).encode()
+    return json.dumps(
+        written_by.stamp(to_json(kind, content)), ensure_ascii=False, indent=1
+    ).encode()
 
 
 def read_content(place: Place, kind: type[Content], remedy: str) -> Content:
@@ -92,14 +88,14 @@ def read_content(place: Place, kind: type[Content], remedy: str) -> Content:
     try:
         content = read_file(place)
         values = json.loads(content)
-        return from_json(kind, without_version(values))
+        return from_json(kind, written_by.without_version(values))
     except (AttributeError, KeyError, OSError, RecursionError, TypeError, ValueError) as error:
         why = describe_damage(error)
-        if newer := find_newer(values):
-            raise explain_newer(place, newer, why) from error
+        if newer := written_by.find_newer(values):
+            raise written_by.explain_newer(place, newer, why) from error
         require_whole(place, content)
         if values is not None:
-            raise explain_form(place, why) from error
+            raise written_by.explain_form(place, why) from error
         raise InvalidInput(f"{place} is damaged: {why}", remedy) from error
 
 

@@ -20,17 +20,8 @@ from quota_ops.model.runs.run import Alter, Outcomes, Verification
 from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
-from quota_ops.store.run import marks
-from quota_ops.store.run.files import (
-    ALTER,
-    APPLIED,
-    BATCH,
-    PLAN,
-    PRUNED,
-    STAGE,
-    VERIFICATION,
-    RunFile,
-)
+from quota_ops.store.run import files, marks
+from quota_ops.store.run.files import RunFile
 from quota_ops.store.run.folder import RunFolder
 
 Content = TypeVar("Content")
@@ -70,7 +61,7 @@ class RunState:
 
     def stage(self, name: str) -> StageResult:
         """Return how a stage ended; NOT_RUN if it did not begin."""
-        found = self.read(STAGE.of(name), partial(self.folder.stage_result, name))
+        found = self.read(files.STAGE.of(name), partial(self.folder.stage_result, name))
         return found or StageResult(name, StageStatus.NOT_RUN)
 
     @cached_property
@@ -91,26 +82,26 @@ class RunState:
     @property
     def has_sent(self) -> bool:
         """Whether it began to send requests, so that it may have changed its cluster."""
-        return self.folder.has(APPLIED) or self.folder.has(BATCH.of(1))
+        return self.folder.has(files.APPLIED) or self.folder.has(files.BATCH.of(1))
 
     @property
     def may_have_written(self) -> bool:
         """Whether it changed its cluster or may have: until it records its end, it may have."""
-        is_open = self.is_writing or not self.folder.has(APPLIED)
+        is_open = self.is_writing or not self.folder.has(files.APPLIED)
         return self.has_sent and (is_open or bool(self.written or self.unknown))
 
     @cached_property
     def alter(self) -> Alter | None:
         """What a person altered; None for a run with a plan."""
-        return self.find(ALTER)
+        return self.find(files.ALTER)
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
         """The outcome of each entity, even while it writes: a batch without one was not sent."""
         if not self.is_writing:
-            return self.read_outcomes(APPLIED)
-        recorded = [*takewhile(self.folder.has, map(BATCH.of, count(1)))]
-        planned = ALTER if self.folder.has(ALTER) else DIFFERENCES.file
+            return self.read_outcomes(files.APPLIED)
+        recorded = [*takewhile(self.folder.has, map(files.BATCH.of, count(1)))]
+        planned = files.ALTER if self.folder.has(files.ALTER) else DIFFERENCES.file
         batches = self.read(planned, self.folder.batches) or {}
         return (
             *(outcome for file in recorded for outcome in self.read_outcomes(file)),
@@ -147,7 +138,7 @@ class RunState:
     @cached_property
     def verification(self) -> Verification | None:
         """What verify read back; None if there is nothing, or if apply has written again since."""
-        found = self.find(VERIFICATION)
+        found = self.find(files.VERIFICATION)
         return found if found and found.applied in {None, self.applied_digest} else None
 
     def find_verified(self, rows: Keys) -> Keys:
@@ -181,20 +172,20 @@ class RunState:
         if self.is_writing:
             return Phase.WRITING
         reached = (
-            (VERIFICATION, Phase.VERIFIED),
-            (APPLIED, Phase.WRITTEN),
-            (BATCH.of(1), Phase.BEGUN),
-            (PLAN, Phase.PLANNED),
-            (ALTER, Phase.PLANNED),
+            (files.VERIFICATION, Phase.VERIFIED),
+            (files.APPLIED, Phase.WRITTEN),
+            (files.BATCH.of(1), Phase.BEGUN),
+            (files.PLAN, Phase.PLANNED),
+            (files.ALTER, Phase.PLANNED),
             (DIFFERENCES.file, Phase.COMPARED),
-            (PRUNED, Phase.PRUNED),
+            (files.PRUNED, Phase.PRUNED),
         )
         return next((phase for file, phase in reached if self.folder.has(file)), Phase.BEGUN)
 
 
 def digest_applied(folder: RunFolder) -> str | None:
     """Return the digest of applied.json, which differs for each apply; None if it is missing."""
-    place = folder.place / APPLIED
+    place = folder.place / files.APPLIED
     return sha256(read_file(place)).hexdigest() if place.exists() else None
 
 
