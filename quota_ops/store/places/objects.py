@@ -16,7 +16,14 @@ from typing import TYPE_CHECKING, BinaryIO, Self
 from uuid import uuid4
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.places import object_client
+from quota_ops.store.places.object_client import (
+    PATIENCE,
+    client_errors,
+    is_transient,
+    open_client,
+    remedy,
+    why_failed,
+)
 from quota_ops.store.places.place import Entry, Leaf, Place, explain_lost
 
 if TYPE_CHECKING:
@@ -45,7 +52,7 @@ class ObjectPlace(Place):
 
     @property
     def _client(self) -> "Client":
-        return object_client.open_client(self.bucket)
+        return open_client(self.bucket)
 
     def read(self) -> bytes:
         """Return the bytes of an object."""
@@ -73,11 +80,11 @@ class ObjectPlace(Place):
         the object, if there is one, shows which. Raises InvalidInput if a confirmed object is
         missing.
         """
-        writer, deadline = uuid4().hex, time.monotonic() + object_client.PATIENCE.total_seconds()
+        writer, deadline = uuid4().hex, time.monotonic() + PATIENCE.total_seconds()
         pause = 0.05
         while True:
             failure = self._put_once(content, writer)
-            if failure is not None and not object_client.is_transient(failure):
+            if failure is not None and not is_transient(failure):
                 raise self._refused(failure, "written")
             found = self._writer()
             if found is not None:
@@ -94,7 +101,7 @@ class ObjectPlace(Place):
         del durable
         try:
             self._client.put(self.key, content, use_multipart=False)
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             raise self._refused(error, "written") from None
 
     def move(self, to: Place) -> None:
@@ -102,7 +109,7 @@ class ObjectPlace(Place):
         try:
             self._client.copy(self.key, to.key)
             self._client.delete(self.key)
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             raise self._refused(error, "written", to) from None
 
     def exists(self) -> bool:
@@ -111,7 +118,7 @@ class ObjectPlace(Place):
             self._client.head(self.key)
         except FileNotFoundError:
             return False
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             raise self._refused(error, "read") from None
         return True
 
@@ -126,7 +133,7 @@ class ObjectPlace(Place):
             if after:
                 return self._list_after(after)
             found = self._client.list_with_delimiter(self.key or None)
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             raise self._refused(error, "listed") from None
         names = {meta["path"].rpartition("/")[2]: False for meta in found["objects"]}
         names |= {
@@ -146,7 +153,7 @@ class ObjectPlace(Place):
         """List the objects below at every depth, by one listing."""
         try:
             return tuple(sorted(Leaf(path, size, False, True) for path, size in self._paths()))
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             raise self._refused(error, "listed") from None
 
     def _paths(self, after: str | None = None) -> Iterator[tuple[str, int]]:
@@ -211,7 +218,7 @@ class ObjectPlace(Place):
             self._client.put(
                 self.key, content, mode="create", attributes={_WRITER: writer}, use_multipart=False
             )
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             return error
         return None
 
@@ -221,7 +228,7 @@ class ObjectPlace(Place):
             found = self._client.get(self.key, options={"head": True})
         except FileNotFoundError:
             return None
-        except object_client.client_errors() as error:
+        except client_errors() as error:
             raise self._refused(error, "written") from None
         return str(found.attributes.get(_WRITER, ""))
 
@@ -229,17 +236,15 @@ class ObjectPlace(Place):
     def _reading(self) -> Iterator[None]:
         try:
             yield
-        except object_client.client_errors() as error:
-            why, place = object_client.why_failed(error), self.uri
+        except client_errors() as error:
+            why, place = why_failed(error), self.uri
             if isinstance(error, FileNotFoundError) and why is None:
                 raise FileNotFoundError(errno.ENOENT, "No such object", place) from None
             raise OSError(errno.EIO, why or "unknown error", place) from None
 
     def _refused(self, error: Exception, how: str, place: Place | None = None) -> InvalidInput:
-        why = object_client.why_failed(error)
-        return InvalidInput(
-            f"{place or self} cannot be {how}: {why}", object_client.remedy(error, self.bucket)
-        )
+        why = why_failed(error)
+        return InvalidInput(f"{place or self} cannot be {how}: {why}", remedy(error, self.bucket))
 
 
 class PartedFile(io.RawIOBase):
