@@ -16,6 +16,7 @@ from quota_ops.model.plans.capacity import Promises
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.plan import Plan
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.owners import OwnerChange
 from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, LostLimit, OverrideRow
 from quota_ops.model.runs.outcome import Outcome
@@ -48,16 +49,6 @@ class Verb(StrEnum):
     RELEASE = "release"
 
 
-class RecordedChange(NamedTuple):
-    """A row of such a command; an adopt or a release leaves its value as it is."""
-
-    id: Key
-    before: float | None
-    after: float | None
-    owner: str | None = None
-    source: str | None = None
-
-
 class Record(NamedTuple):
     """What a run without a plan did: a word, `Altered`, and a sentence; by whom, why, and where."""
 
@@ -68,7 +59,8 @@ class Record(NamedTuple):
     login: str | None
     why: str
     """The reason that the person gave; empty without one."""
-    changes: tuple[RecordedChange, ...]
+    changes: tuple[Difference, ...]
+    """Its rows; an adopt or a release leaves their values as they are."""
 
 
 class Report(Struct, frozen=True, eq=False):

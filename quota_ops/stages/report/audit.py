@@ -12,10 +12,10 @@ from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.quotas.quota import json_number, same
 from quota_ops.model.runs.outcome import DONE, Status
-from quota_ops.model.runs.report import Record, Report, Verb
+from quota_ops.model.runs.report import Report, Verb
 from quota_ops.model.runs.stages import STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, Verdict
-from quota_ops.report.outline.row_status import ReportRow, report_rows
+from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
 from quota_ops.store.places.json_text import without_nulls
 
@@ -67,46 +67,31 @@ def list_changes(report: Report) -> Iterator[Json]:
     Numbers are in the key's own unit; NaN, inf and -inf are written as strings. A change has no
     null fields, except values, outcome and verdict.
     """
-    if report.record:
-        return _list_recorded(report, report.record)
-    rows = report_rows(report)
-    return (_change(row, report) for row in rows if row.difference.action in WRITES)
+    return (_change(row, report) for row in list_written(report))
 
 
 def count_changed(report: Report) -> int:
     """Return how many rows a run has changed on its cluster."""
     if report.record is None:
         return sum(row.was_written for row in report_rows(report))
-    written = {outcome.entity for outcome in report.applied if outcome.was_written}
     return sum(
-        change.id.entity in written and not same(change.before, change.after)
-        for change in report.record.changes
+        row.applied is not None
+        and row.applied.was_written
+        and not same(row.difference.before, row.difference.after)
+        for row in list_written(report)
     )
 
 
-def _list_recorded(report: Report, record: Record) -> Iterator[Json]:
-    """Yield the rows of a command; those that every broker was read back for have a verdict."""
+def list_written(report: Report) -> Iterator[ReportRow]:
+    """Yield the rows that a plan writes, or those of a command, with what became of them."""
+    if report.record is None:
+        yield from (row for row in report_rows(report) if row.difference.action in WRITES)
+        return
     outcomes = {outcome.entity: outcome for outcome in report.applied}
-    wrong = {row.id: row.verdict for row in report.verdicts}
-    for change in record.changes:
-        outcome = outcomes.get(change.id.entity)
-        is_read = bool(report.brokers and outcome and outcome.was_written)
-        yield {
-            "entity": change.id.entity,
-            "key": change.id.key,
-            "kind": KINDS[record.verb],
-            "before": json_number(change.before),
-            "after": json_number(change.after),
-            "outcome": outcome and outcome.status,
-            "verdict": wrong.get(change.id, Verdict.VERIFIED) if is_read else None,
-        } | without_nulls(
-            {
-                "owner": change.owner,
-                "source": change.source,
-                "error": outcome and outcome.error,
-                "message": outcome and outcome.message,
-            }
-        )
+    wrong = {row.id: row for row in report.verdicts}
+    for change in report.record.changes:
+        found = outcomes.get(change.entity), wrong.get(change.id)
+        yield ReportRow(change, RowStatus.UNMANAGED, None, *found)
 
 
 KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"}
@@ -121,9 +106,9 @@ def _change(row: ReportRow, report: Report) -> Json:
     return {
         "entity": difference.entity,
         "key": difference.key,
-        "kind": difference.kind,
+        "kind": KINDS[report.record.verb] if report.record else difference.kind,
         "before": json_number(difference.before),
-        "after": json_number(difference.target),
+        "after": json_number(difference.after),
         "outcome": applied and applied.status,
         "verdict": verdict,
     } | without_nulls(

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Sequence
 
 from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.rows import BatchRow, LedgerRow
 from quota_ops.model.runs.outcome import Status
-from quota_ops.model.runs.report import Record, RecordedChange, Verb
+from quota_ops.model.runs.report import Record, Verb
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted, plural
@@ -29,17 +31,28 @@ def read_record(folder: RunFolder) -> Record | None:
         return None
     file = next(file for file in RECORDS if folder.has(file))
     verb, describe = _COMMANDS[file]
+    guards: tuple[GuardFinding, ...] = ()
     if isinstance(record, Alter):
         guards = record.guards
-        changes = [RecordedChange(row.id, row.before, row.after) for row in record.changes]
-    else:
-        guards = ()
-        rows = record.rows
         changes = [
-            RecordedChange(row.id, row.value, row.value, row.owner, row.file) for row in rows
+            _make_row(row, Action.CLEAR if row.after is None else Action.SET, row.before, row.after)
+            for row in record.changes
+        ]
+    else:
+        changes = [
+            _make_row(row, Action.REPORT, row.value, row.value)._replace(
+                owner=row.owner, file=row.file
+            )
+            for row in record.rows
         ]
     word, words = describe(folder, f", by {record.by}{_describe_guards(guards)}")
     return Record(word, words, verb, record.by, record.login, record.reason, tuple(changes))
+
+
+def _make_row(
+    row: BatchRow | LedgerRow, action: Action, before: float | None, after: float | None
+) -> Difference:
+    return Difference(row.cluster, *row.id, Kind.UNMANAGED, action, before, after)
 
 
 def _describe_guards(guards: Sequence[GuardFinding]) -> str:

@@ -1,7 +1,7 @@
 """The rows of a run in the history: one for its end, and one for each quota."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
@@ -23,7 +23,7 @@ from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_row
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
-from quota_ops.stages.report.audit import KINDS, count_changed
+from quota_ops.stages.report.audit import KINDS, count_changed, list_written
 from quota_ops.stages.report.run_report import read_work_end
 from quota_ops.store.history import history
 from quota_ops.store.places import parquet
@@ -68,7 +68,7 @@ def list_report_rows(report: Report, end: RunEnd) -> pa.Table:
         "approver": list_approvers(report.decisions),
     }
     if report.record is not None:
-        return _list_command_rows(report, report.record, run, end.settlement)
+        return _list_command_rows(report, report.record, run, end)
     return _list_run_rows(report, run, end)
 
 
@@ -288,7 +288,7 @@ def _find_outcome(row: ReportRow) -> Status | None:
 
 
 def _list_command_rows(
-    report: Report, record: Record, run: dict[str, Any], settlement: Settlement | None
+    report: Report, record: Record, run: dict[str, Any], end: RunEnd
 ) -> pa.Table:
     """Return the rows of a command; `run` is what all of them have."""
     run |= {
@@ -300,34 +300,16 @@ def _list_command_rows(
     if record.verb is Verb.ALTER:  # its values are not from Git
         run |= {"commit": None, "commit_author": None}
     whole = _describe_stop(report) | {"changed": count_changed(report)}
-    return _make_table(run, whole, _list_columns([*_list_changes(report, record, settlement)]))
+    columns = _describe_rows([*list_written(report)], report, end)
+    # A release reads no cluster.
+    names = _OF_COMMANDS if record.verb is not Verb.RELEASE else _OF_COMMANDS[:-2]
+    changes = {name: columns[name] for name in names if columns}
+    kinds = [KINDS[record.verb]] * len(record.changes)
+    return _make_table(run, whole, changes and changes | {"kind": kinds})
 
 
-def _list_changes(
-    report: Report, record: Record, settlement: Settlement | None
-) -> Iterator[dict[str, Any]]:
-    statuses = {outcome.entity: outcome.status for outcome in report.applied}
-    wrong = {row.id: row for row in report.verdicts}
-    for change in record.changes:
-        outcome = statuses.get(change.id.entity)
-        found: tuple[float | None, str | None] = (change.before, report.run)  # as it was read
-        if settlement and change.id in settlement.found:
-            found = settlement.found[change.id], settlement.by
-        elif outcome in DONE:
-            found = _read_verdict(wrong.get(change.id), change.after, report)
-        elif record.verb is Verb.RELEASE or outcome is Status.UNKNOWN:
-            found = None, None
-        yield {
-            "entity": change.id.entity,
-            "key": change.id.key,
-            "kind": KINDS[record.verb],
-            "outcome": outcome,
-            "actual": change.before,
-            "requested": change.after if outcome in _REQUESTED else None,
-            "found": found[0],
-            "found_by": found[1],
-            "owner": change.owner,
-        }
+_OF_COMMANDS = ("entity", "key", "outcome", "actual", "requested", "owner", "found", "found_by")
+"""The columns that the rows of commands have."""
 
 
 def record_run_history(folder: RunFolder, report: Report) -> str | None:
