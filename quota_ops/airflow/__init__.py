@@ -127,13 +127,12 @@ def build_dags(
             )
         )
     if wanted in {None, dag_id_prefix + RECORD} and (
-        measured := [ClusterFolder(folder) for folder in folders if _has_usage(folder)]
+        measured := [
+            ClusterFolder(folder)
+            for folder in folders
+            if (policy := find_policy(folder)) and policy.usage
+        ]
     ):
         record = build_record_dag(measured, run_store, prefix=dag_id_prefix, default_args=args)
         dags.append(record)
     return {dag.dag_id: dag for dag in dags}
-
-
-def _has_usage(folder: Path) -> bool:
-    policy = find_policy(folder)
-    return policy is not None and policy.usage is not None

@@ -222,7 +222,8 @@ def parse_broker_facts(broker: Broker, versions: Any, configs: Any) -> BrokerFac
     return BrokerFacts(
         broker.id,
         broker.address,
-        _find_release(versions) or _parse_protocol(protocol),
+        # A ZooKeeper broker shows the oldest possible release by its protocol, `3.9-IV0`.
+        _find_release(versions) or (protocol or "").partition("-")[0] or None,
         callback_class,
         _parse_number(network_threads),
         _parse_number(io_threads),
@@ -236,11 +237,6 @@ def _find_release(versions: Any) -> str | None:
             at = bisect_left(_RELEASES, (feature.max_version, ""))
             return _RELEASES[at][1] if at < len(_RELEASES) else f"after {_RELEASES[-1][1]}"
     return None
-
-
-def _parse_protocol(protocol: str | None) -> str | None:
-    """Return the oldest possible release of a ZooKeeper broker, from its protocol (`3.9-IV0`)."""
-    return protocol.partition("-")[0] or None if protocol else None
 
 
 def _parse_number(value: str | None) -> int | None:

@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.plans.placement import Placement, list_topics
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
-from quota_ops.model.runs.review import BaseFiles, ClusterReview, Unjudged
+from quota_ops.model.runs.review import ClusterReview, Unjudged
 from quota_ops.runs.run import Run
 from quota_ops.stages.describe.rates import read_divisors, read_placement
 from quota_ops.store.ledger import ledger
@@ -77,15 +77,11 @@ def _list_rows(found: ClusterReview, declared: Mapping[Key, DesiredRow]) -> list
 def _divide_sides(
     found: ClusterReview, placement: Placement, before: Mapping[Key, int]
 ) -> ClusterReview:
-    base, target = (_divide_files(files, placement, before) for files in (found.base, found.target))
+    base, target = (
+        files and files._replace(rows=_divide_known(files.rows.values(), placement, before))
+        for files in (found.base, found.target)
+    )
     return replace(found, base=base, target=target)
-
-
-def _divide_files(
-    files: BaseFiles | None, placement: Placement, before: Mapping[Key, int]
-) -> BaseFiles | None:
-    rows = _divide_known(files.rows.values(), placement, before) if files else {}
-    return files and files._replace(rows=rows)
 
 
 def _divide_known(

@@ -141,10 +141,7 @@ def _change(row: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
     if value is None:
         return entity, key, None
     try:
-        return entity, key, _read_number(key, value)
+        is_text = isinstance(value, str)
+        return entity, key, float((parse_value if is_text else check_value)(key, value))
     except ValueError as error:
         raise ValueError(f"{key} {error}.") from None
-
-
-def _read_number(key: str, value: Any) -> float:
-    return parse_value(key, value) if isinstance(value, str) else float(check_value(key, value))

@@ -20,15 +20,14 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
         doubts.append(f"Correct this, and record the day again: {again}")
     if not days:
         return (line(f"Every day of {cluster} is stored already.", Tone.OK),)
-    table = Table(_HEADINGS, tuple(map(_row, stored)))
+    cells = (
+        (day.day, f"{day.series:,}", f"{day.brokers:,}", f"{floor(100 * day.share)} %")
+        for day in stored
+    )
+    table = Table(_HEADINGS, tuple(Row(tuple(map(Span, row))) for row in cells))
     return (
         *((table, line()) if stored else ()),
         *(line(f"{day.day} is missing: {day.why}", Tone.CHANGE) for day in missing),
         *(line(text, Tone.CHANGE) for text in doubts),
         line(f"Stored the use of {cluster} on {counted(len(stored), 'day')}."),
     )
-
-
-def _row(day: DigestedDay) -> Row:
-    cells = (day.day, f"{day.series:,}", f"{day.brokers:,}", f"{floor(100 * day.share)} %")
-    return Row(tuple(map(Span, cells)))

@@ -1,6 +1,6 @@
 """describe: read every quota that the cluster stores, and the ledger at that moment."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -62,7 +62,8 @@ def describe_cluster(
     described = {row.id: row.value for row in actual}
     stored, disagree = confirm_stored(cluster, described, known)
     if stored is not described:
-        actual = list(judge_scope(policy, _stored_quotas(stored), applied))
+        quotas = (StoredQuota(Entity.parse(row.entity), row.key, stored[row]) for row in stored)
+        actual = list(judge_scope(policy, quotas, applied))
     lost = _find_lost(folder, policy, stored)
     not_applied = {row.id for row in lost}
     at = datetime.now(UTC)
@@ -121,8 +122,3 @@ def make_cluster_row(
     clears = policy.clear_unmanaged and was_verified and not invalid
     files = "\n".join(file.file for file in invalid)
     return ClusterRow(policy.cluster_id, policy.drift, clears, f"\n{files}\n" if invalid else None)
-
-
-def _stored_quotas(stored: Stored) -> Iterator[StoredQuota]:
-    for (text, key), value in stored.items():
-        yield StoredQuota(Entity.parse(text), key, value)

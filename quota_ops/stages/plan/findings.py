@@ -27,7 +27,9 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
         return
     checked, facts = folder.read(CHECKED), folder.find(FACTS)
     desired = folder.read_table(DESIRED)
-    rows, others = _get_values(desired), _find_others(plan)
+    entities, keys, values = (to_values(desired[name]) for name in ("entity", "key", "value"))
+    rows = dict(zip(map(Key, entities, keys), values, strict=True))
+    others = _find_others(plan)
     known = {finding[:3] for finding in checked.findings}
     found_now = check_cluster(rows, others, facts, folder.policy())
     more = [finding for finding in found_now if finding[:3] not in known]
@@ -42,11 +44,6 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     found = (*files, *mark_silenced(more, checked.silences))
     found += tuple(find_idle_silences(found, checked.silences, list_decidable_codes(facts)))
     folder.write(FINDINGS, Findings(found))
-
-
-def _get_values(desired: pa.Table) -> Rows:
-    entities, keys, values = (to_values(desired[name]) for name in ("entity", "key", "value"))
-    return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
 def _find_others(plan: Plan) -> Rows:
