@@ -6,7 +6,7 @@ markup or HTML.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.quotas.entity import Entity
@@ -71,15 +71,18 @@ def cell(text: str) -> str:
 
 def _table_row(row: ReportRow, described: Sequence[str]) -> str:
     why = cells.trouble(row) or cells.held(row) or cells.origin(row)
-    difference = row.difference
-    does = filter(None, map(cell, (*described, why)))
-    source = (difference.owner or "", difference.reason or "", cells.source(row))
+    source = (row.difference.owner or "", row.difference.reason or "", cells.source(row))
+    return change_row(row, map(cell, (*described, why)), map(cell, source), _BREAK)
+
+
+def change_row(row: ReportRow, does: Iterable[str], source: Iterable[str], between: str) -> str:
+    """Return a line of a table of changes: what a change does is below its values."""
     return table_row(
         cells.sign(row),
         format_who(row),
-        cell(difference.key),
-        _BREAK.join([format_values(row), *does]),
-        _BREAK.join(filter(None, map(cell, source))),
+        cell(row.difference.key),
+        between.join(filter(None, (format_values(row), *does))),
+        between.join(filter(None, source)),
     )
 
 

@@ -9,15 +9,7 @@ from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
 from quota_ops.model.runs.review import ClusterReview, Links, Review
 from quota_ops.model.text import counted, plural
-from quota_ops.report.markdown.parts import (
-    LONGEST,
-    cell,
-    code,
-    format_values,
-    format_who,
-    owner_table,
-    table_row,
-)
+from quota_ops.report.markdown.parts import LONGEST, cell, change_row, code, format_who, owner_table
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.folding import Fold, fold_profiles
@@ -121,24 +113,24 @@ def _list_rows(
         return []
     head = table_head(review)
     if len(rows) <= _FULL:
-        return _fit([*head, *row_lines(review, rows, links)], len(head), room)
-    groups = group_by_owner(rows)
+        return _fit([*head, *(_row(review, row, links) for row in rows)], len(head), room)
     lines = [
         *owner_table(rows, ("removed", "cut", "raised", "new"), _count_as, _MOST_OWNERS),
         f"\nThe {_RISKIEST} riskiest of {counted(len(rows), 'change')}:",
         *head,
-        *row_lines(review, rows[:_RISKIEST], links),
+        *(_row(review, row, links) for row in rows[:_RISKIEST]),
         "\nAll changes by owner:",
     ]
     room -= sum(len(line) + 1 for line in lines) + _LONGEST_CUT
     left = len(rows)
-    for owner, theirs in groups:
+    for owner, theirs in group_by_owner(rows):
         title = f"{as_html_code(owner)}: {counted(len(theirs), 'change')}"
         opening = f"\n<details><summary>{title}</summary>"
         inside = room - len(opening) - len(_END) - 2
         if inside < _LEAST:
             return [*lines, *_list_cut(left, "more change")]
-        body = _fit([*head, *row_lines(review, theirs, links)], len(head), inside)
+        own = (_row(review, row, links) for row in theirs)
+        body = _fit([*head, *own], len(head), inside)
         lines += [opening, *body, _END]
         room -= sum(len(text) + 1 for text in (opening, *body, _END))
         left -= len(theirs)
@@ -191,11 +183,6 @@ def table_head(review: ClusterReview) -> list[str]:
     return ["", heading, "|-|-|-|-|-|"]
 
 
-def row_lines(review: ClusterReview, rows: Sequence[ReportRow], links: Links | None) -> list[str]:
-    """Return a line of the table for each row."""
-    return [_row(review, row, links) for row in rows]
-
-
 def _row(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
     difference = row.difference
     words = (
@@ -209,13 +196,7 @@ def _row(review: ClusterReview, row: ReportRow, links: Links | None) -> str:
         cell(difference.derivation or ""),
         cell(difference.reason or ""),
     )
-    return table_row(
-        cells.sign(row),
-        format_who(row),
-        cell(difference.key),
-        "<br>".join(filter(None, (format_values(row), *words))),
-        "<br>".join(filter(None, source)),
-    )
+    return change_row(row, words, source, "<br>")
 
 
 def _total(row: ReportRow, brokers: int) -> str:

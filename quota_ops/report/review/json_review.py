@@ -8,7 +8,6 @@ from msgspec.structs import asdict
 from quota_ops.model.finding import Problem
 from quota_ops.model.runs.review import ClusterReview, LaterChange, Review
 from quota_ops.report.outline.findings import findings_json
-from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.records.json_report import row_json
 from quota_ops.report.review.rows import split_rows
 from quota_ops.report.review.verdict import describe_verdict, list_policy_changes, summarize_review
@@ -79,12 +78,7 @@ def _cluster(review: ClusterReview) -> dict[str, Any]:
         "findings": findings_json(review.findings, review.folder),
         "settings": [change._asdict() for change in list_policy_changes(review)],
         "plan": report.plan.digest if report and report.plan else None,
-        "written": _rows(rows.written),
-        "unwritten": _rows(rows.unwritten),
-        "overriding": _rows(rows.overriding),
-        "accepted": _rows(rows.accepted),
-        "others": _rows(rows.others),
-        "merged": _rows(rows.merged),
+        **{name: [*map(row_json, getattr(rows, name))] for name in rows._fields[:-2]},
         "stored": [list(key) for key in rows.stored],
         "absent": [list(key) for key in rows.absent],
     }
@@ -106,7 +100,3 @@ def _problems(problems: Iterable[Problem]) -> list[dict[str, Any]]:
         }
         for problem in problems
     ]
-
-
-def _rows(rows: Iterable[ReportRow]) -> list[dict[str, Any]]:
-    return [row_json(row) for row in rows]
