@@ -1,6 +1,6 @@
 """The options of the commands that run stages, in groups that commands share."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -109,8 +109,9 @@ def stage_command(
         for decorator in reversed((*_SHARED, run, *more, options.table_format)):
             wrapped = decorator(wrapped)
         there = [option for param in wrapped.__click_params__ for option in param.opts]
-        for decorator in reversed(list(_idle_on_run(name, there))):
-            wrapped = decorator(wrapped)
+        for option, (readers, remedy) in reversed(_IDLE_ON_RUN.items()):
+            if option in there and name not in readers:
+                wrapped = refuse_idle(option, remedy, beside=("--run",))(wrapped)
         return click.command(name, epilog=f"\b\nExamples:\n{examples}")(wrapped)
 
     return declare
@@ -124,9 +125,3 @@ def _run_stages_of(function: Callable[[], None]) -> Callable[..., None]:
         run_command(function.__name__, StageOptions(**typed))
 
     return run
-
-
-def _idle_on_run(name: str, options_there: Sequence[str]) -> Iterator[Callable[[Any], Any]]:
-    for option, (readers, remedy) in _IDLE_ON_RUN.items():
-        if option in options_there and name not in readers:
-            yield refuse_idle(option, remedy, beside=("--run",))

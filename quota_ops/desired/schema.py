@@ -79,8 +79,8 @@ def cluster_schema() -> Schema:
             ),
         },
         "use": {"type": "array", "items": {"anyOf": [_FILE, _object(shapes.USE, {"file": _FILE})]}},
-        "profiles": _profiles(),
-        "ceilings": _ceilings(),
+        "profiles": _named_limits(shapes.PROFILE, {"profile": NOTE.schema}),
+        "ceilings": _named_limits(shapes.CEILING, {"total": _limits()}),
         "capacity": _object(
             shapes.CAPACITY, {name: _limit(key) for name, key in QUOTA_KEYS.items()}
         ),
@@ -164,16 +164,11 @@ def _group() -> Schema:
     return _object(shapes.GROUP, types)
 
 
-def _profiles() -> Schema:
+def _named_limits(shape: shapes.Shape, types: Mapping[str, Schema]) -> Schema:
+    """Return the schema of limits by the name of a profile or an owner."""
     limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-    profile = _object(shapes.PROFILE, limits | {"profile": NOTE.schema}) | {"minProperties": 1}
-    return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": profile}
-
-
-def _ceilings() -> Schema:
-    limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-    ceiling = _object(shapes.CEILING, limits | {"total": _limits()}) | {"minProperties": 1}
-    return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": ceiling}
+    entry = _object(shape, {**limits, **types}) | {"minProperties": 1}
+    return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": entry}
 
 
 def _silence() -> Schema:
