@@ -9,10 +9,12 @@ _Result = TypeVar("_Result")
 
 
 def call_within(seconds: float, call: Callable[[], _Result]) -> _Result:
-    """Return the result of a call or raise its exception; TimeoutError after `seconds`.
+    """Return the result of a call or raise its exception; TimeoutError after `seconds`."""
+    return start_call(call).result(seconds)
 
-    A call that takes longer continues in a daemon thread, which does not delay the process's end.
-    """
+
+def start_call(call: Callable[[], _Result]) -> Future[_Result]:
+    """Start a call in a daemon thread, which does not delay the end of the process."""
     outcome: Future[_Result] = Future()
 
     def run() -> None:
@@ -22,4 +24,4 @@ def call_within(seconds: float, call: Callable[[], _Result]) -> _Result:
             outcome.set_exception(error)
 
     threading.Thread(target=run, daemon=True).start()
-    return outcome.result(seconds)
+    return outcome

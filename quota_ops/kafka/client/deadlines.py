@@ -7,12 +7,11 @@ import socket
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from threading import Thread
 from typing import Any, TypeVar
 
 from kafka.errors import KafkaConnectionError, KafkaError
 
-from quota_ops.connections.deadlines import call_within
+from quota_ops.connections.deadlines import call_within, start_call
 from quota_ops.kafka.client.kafka_python import KafkaNetSocket
 
 _Result = TypeVar("_Result")
@@ -67,17 +66,11 @@ def run_in_background(call: Callable[[], _Result], timeout: float) -> Callable[[
     That function waits until `timeout` seconds after this call at most. It returns None when the
     call has not finished by then, or has failed.
     """
-    results: list[_Result] = []
-    deadline = time.monotonic() + timeout
-
-    def in_thread() -> None:
-        with suppress(Exception):
-            results.append(call())
+    result, deadline = start_call(call), time.monotonic() + timeout
 
     def fetch() -> _Result | None:
-        thread.join(max(0.0, deadline - time.monotonic()))
-        return results[0] if results else None
+        with suppress(Exception):
+            return result.result(max(0.0, deadline - time.monotonic()))
+        return None
 
-    thread = Thread(target=in_thread, daemon=True)  # a lookup cannot time out: do not wait for it
-    thread.start()
     return fetch
