@@ -1,10 +1,9 @@
 """An alteration: the changes of one request entry to one entity."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from itertools import chain, groupby
 from math import isfinite
-from typing import Any
 
 from msgspec import Struct
 
@@ -12,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
 from quota_ops.model.quotas.rows import BatchRow
-from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows, parse_line
+from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows, parse_row
 from quota_ops.model.quotas.specification import require_text
 
 
@@ -115,7 +114,7 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
     found: dict[Entity, dict[str, float | None]] = {}
     for number, line in numbered_rows(lines):
         try:
-            entity, key, value = _change(parse_line(line))
+            entity, key, value = _parse_change(line)
         except (TypeError, KeyError, AttributeError, ValueError, RecursionError) as error:
             why = f" {error}" if type(error) is ValueError else ""
             raise InvalidInput(
@@ -130,14 +129,10 @@ def read_changes(lines: Iterable[str], place: str) -> tuple[Alteration, ...]:
     return tuple(Alteration(entity, tuple(keys.items())) for entity, keys in found.items())
 
 
-def _change(row: Mapping[str, Any]) -> tuple[Entity, str, float | None]:
-    names, key, value = row["entity"], row["key"], row["value"]
-    texts = [key, *names, *(name for name in names.values() if name is not None)]
-    if not names or isinstance(value, bool) or not all(isinstance(text, str) for text in texts):
-        raise TypeError
-    if _SURROGATE.search("".join(texts)):
+def _parse_change(line: str) -> tuple[Entity, str, float | None]:
+    entity, key, value = parse_row(line)
+    if any(map(_SURROGATE.search, filter(None, (key, *chain.from_iterable(entity.parts))))):
         raise ValueError("Half a surrogate pair is not text.")
-    entity = Entity.of(names)
     if value is None:
         return entity, key, None
     try:

@@ -107,10 +107,11 @@ class EntityGroup:
         """Return whether the other accepts no entity but these."""
         if isinstance(other, EntityGroup):
             return other.entities <= self.entities
-        return any(other == _exactly(Entity.parse(name)) for name in self.entities)
+        return any(other == exactly(Entity.parse(name)) for name in self.entities)
 
 
-def _exactly(entity: Entity) -> EntityFilter:
+def exactly(entity: Entity) -> EntityFilter:
+    """Return the filter that this entity alone matches."""
     parts = (
         (kind, Match.DEFAULT if name is None else Match.EXACT, name) for kind, name in entity.parts
     )

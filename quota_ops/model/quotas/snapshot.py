@@ -115,17 +115,13 @@ def read_snapshot(lines: Iterable[str], place: str) -> tuple[StoredQuota, ...]:
 def _rows(lines: Iterable[str], place: str) -> Iterator[tuple[int, StoredQuota]]:
     for number, line in numbered_rows(lines):
         try:
-            yield number, _row(parse_line(line))
+            entity, key, value = parse_row(line)
+            yield number, StoredQuota(entity, key, float(value))
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise InvalidInput(
                 f"{place}:{number}: this is not a row of a snapshot.",
                 f"A row is one line like {EXAMPLE}",
             ) from None
-
-
-def parse_line(line: str) -> Any:
-    """Return the JSON value of a line. Raises ValueError if it is none, or has a field twice."""
-    return json.loads(line, object_pairs_hook=_collect)
 
 
 def _collect(fields: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -135,10 +131,14 @@ def _collect(fields: list[tuple[str, Any]]) -> dict[str, Any]:
     return values
 
 
-def _row(said: Mapping[str, Any]) -> StoredQuota:
-    names, key = said["entity"], said["key"]
-    if not (names and isinstance(key, str)) or isinstance(said["value"], bool):
+def parse_row(line: str) -> tuple[Entity, str, Any]:
+    """Return the entity, the key and the value of a line, which may be of any type but bool.
+
+    Raises the errors of Python for a line that is no row, or has a field twice.
+    """
+    row = json.loads(line, object_pairs_hook=_collect)
+    names, key, value = row["entity"], row["key"], row["value"]
+    texts = [key, *names, *(name for name in names.values() if name is not None)]
+    if not names or isinstance(value, bool) or not all(isinstance(text, str) for text in texts):
         raise TypeError
-    if not all(name is None or isinstance(name, str) for name in names.values()):
-        raise TypeError
-    return StoredQuota(Entity.of(names), key, float(said["value"]))
+    return Entity.of(names), key, value

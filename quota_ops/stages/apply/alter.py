@@ -13,7 +13,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, FilterPart, Match
+from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, exactly
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import BatchRow, Stored
 from quota_ops.model.runs.outcome import Outcome
@@ -78,12 +78,6 @@ def _hold_entities(
     longer: frozenset[EntityFilter | EntityGroup] = frozenset()
     with suppress(InvalidInput):  # of a damaged hold, which the next run refuses
         longer = frozenset(hold.who for hold in holds.holds_now(folder) if hold.until > until)
-    for entity in entities:
-        who = EntityFilter(
-            tuple(
-                FilterPart(kind, Match.DEFAULT if name is None else Match.EXACT, name)
-                for kind, name in entity.parts
-            )
-        )
+    for who in map(exactly, entities):
         if who not in longer:
             holds.add(folder, Hold(who, until, alter.by, alter.reason, now, alter.login))
