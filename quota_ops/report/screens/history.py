@@ -1,6 +1,6 @@
 """The screens of the history: the days of a cluster, the quotas that drift most, one entity."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from math import inf
 from typing import NamedTuple, Self
 
@@ -28,9 +28,6 @@ _QUOTA_HEADINGS = (
 MOST_CHANGES = 200
 """How many changes a screen lists; JSON has them all."""
 _EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
-CHANGE_HEADINGS = (
-    *("when", "entity", "key", "what", "change", "owner", "by", "approved by", "commit", "run"),
-)
 
 
 class Event(NamedTuple):
@@ -146,7 +143,9 @@ def entity_screen(
     entity: str, since: str, quotas: Sequence[QuotaHistory], events: Sequence[Event]
 ) -> Screen:
     """Return a sentence for each quota of an entity, and what happened to it, the newest first."""
-    rows = tuple(Row(_event_cells(event)) for event in reversed(events))
+    rows = tuple(
+        Row(tuple(_COLUMNS[name](event) for name in _EVENT_HEADINGS)) for event in reversed(events)
+    )
     nothing = line(f"The history has no change or drift of {entity} since {since}.")
     return (
         *(line(_describe_quota(quota)) for quota in quotas),
@@ -168,18 +167,6 @@ def _describe_quota(quota: QuotaHistory) -> str:
     return f"{name} {did} {times}, seen by {runs}, first {moment(quota.first_seen)}; {last}."
 
 
-def _event_cells(event: Event) -> Line:
-    return (
-        Span(moment(event.at), Tone.CONTEXT),
-        Span(event.key or ""),
-        Span(event.what, event.tone),
-        Span(_change(event)),
-        Span(event.person),
-        Span(event.run or "", Tone.CONTEXT),
-        Span(short_commit(event.commit) if event.commit else "", Tone.CONTEXT),
-    )
-
-
 def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
     """Return a row for each change since a day, the newest first, and how many are not listed."""
     if not changes:
@@ -190,19 +177,8 @@ def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
 
 
 def change_cells(change: Event) -> Line:
-    """Return the cells of a change, one for each of its headings."""
-    return (
-        Span(moment(change.at), Tone.CONTEXT),
-        Span(change.entity, Tone.STRONG),
-        Span(change.key or ""),
-        Span(change.what, change.tone),
-        Span(_change(change)),
-        Span(change.owner or ""),
-        Span(change.person),
-        Span(change.approver or ""),
-        Span(short_commit(change.commit) if change.commit else "", Tone.CONTEXT),
-        Span(change.run or "", Tone.CONTEXT),
-    )
+    """Return the cells of a change, one for each of CHANGE_HEADINGS."""
+    return tuple(cell(change) for cell in _COLUMNS.values())
 
 
 def _change(event: Event) -> str:
@@ -226,6 +202,21 @@ def _change(event: Event) -> str:
     if event.found_by is None or (event.found_by == event.run and found == requested):
         return change
     return f"{change}; {found} found by {event.found_by}"
+
+
+_COLUMNS: dict[str, Callable[[Event], Span]] = {
+    "when": lambda event: Span(moment(event.at), Tone.CONTEXT),
+    "entity": lambda event: Span(event.entity, Tone.STRONG),
+    "key": lambda event: Span(event.key or ""),
+    "what": lambda event: Span(event.what, event.tone),
+    "change": lambda event: Span(_change(event)),
+    "owner": lambda event: Span(event.owner or ""),
+    "by": lambda event: Span(event.person),
+    "approved by": lambda event: Span(event.approver or ""),
+    "commit": lambda event: Span(short_commit(event.commit) if event.commit else "", Tone.CONTEXT),
+    "run": lambda event: Span(event.run or "", Tone.CONTEXT),
+}
+CHANGE_HEADINGS = tuple(_COLUMNS)
 
 
 def list_events(drifts: Iterable[Drift], rows: Iterable[HistoryRow]) -> tuple[Event, ...]:
