@@ -1,6 +1,5 @@
 """The common part of `adopt` and `release --from-ledger`: a run that changes the ledger."""
 
-from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Self
 
@@ -11,7 +10,6 @@ from quota_ops.cli.options import EntityFlags
 from quota_ops.cli.run_end import record_command
 from quota_ops.cli.session import Session
 from quota_ops.desired.git.commit import read_with_commit
-from quota_ops.desired.pauses import find_pause
 from quota_ops.desired.read import Desired
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.filter import EntityFilter
@@ -47,12 +45,6 @@ class OwnershipRun(Struct, frozen=True):
     def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
         """Find the writes of other runs to these entities; None stands for every entity."""
         return self.session.find_writes(who.accepts if who else lambda _: True)
-
-    @property
-    def standstill(self) -> str | None:
-        """Return the cluster and why runs may not write to it now: `demo is paused: a move`."""
-        why = find_pause(self.desired.policy, datetime.now(UTC))
-        return why and f"{self.desired.policy.cluster} is {why}"
 
     def show_rows(self, screen: Screen, rows: list[dict[str, Any]], output: str) -> None:
         """Show the result, and record the end of the run even if the output cannot be written."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -10,7 +11,8 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from quota_ops.cli.console import warn_invalid, warn_unnamed
-from quota_ops.desired.read import find_cluster, read_cluster, read_policy
+from quota_ops.desired.pauses import find_pause
+from quota_ops.desired.read import Desired, find_cluster, read_cluster, read_policy
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.plans.policy import Policy
@@ -23,6 +25,7 @@ from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.model.text import command
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger.holds import holds_now
 from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_store
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import POLICY
@@ -30,6 +33,7 @@ from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import LAST, find_last_write, find_run, latest_first, read_id
 
 if TYPE_CHECKING:
+    from quota_ops.desired.export.one_off import OneOff
     from quota_ops.kafka.cluster import Cluster
 
 
@@ -103,6 +107,13 @@ class Session(Struct, frozen=True, dict=True):
     def find_writes(self, accepts: Callable[[Entity], bool]) -> tuple[ConcurrentWrite, ...]:
         """Find the current writes of other runs to the accepted entities."""
         return find_concurrent_writes(self.store, self.policy.cluster_id, accepts)
+
+    def compare_git(self, desired: Desired) -> "OneOff":
+        """Compare stored values with these files, and the ledger, holds and pause as of now."""
+        from quota_ops.desired.export.one_off import OneOff
+
+        known, holds = ledger.read(self.records).rows, holds_now(self.records.holds)
+        return OneOff(desired, known, holds, find_pause(desired.policy, datetime.now(UTC)))
 
     def find_group(self, given: Mapping[str, str | None], *, is_release: bool) -> EntityGroup:
         """Find the entities of an `owner` or `file` in Git and the ledger, or those a `run` writes.

@@ -77,7 +77,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "  no longer limited: user alice\n"
         "  Git does not declare it either\n"
         "user=alice  producer_byte_rate  3 MiB/s  unlimited  accepted\n"
-        "  team.yaml:3 declares 10 MiB/s: guard takeover blocks the run that would revert it\n"
+        "  team.yaml:3 declares 10 MiB/s: guard takeover blocks the run that would set it\n"
         "\n"
         "unlimited: user=alice producer_byte_rate and 1 more would lift the limit of clients "
         "(overridden: INC-31)\n"

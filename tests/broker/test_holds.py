@@ -110,7 +110,7 @@ def test_alter_says_who_keeps_it(lab: Lab) -> None:
     altered = lab.call("alter", *WHO, "--add", f"{KEY}=11")
 
     assert (
-        f"\n  team.yaml:4 declares 10 B/s: no reconcile reverts it while it is {word.text}\n"
+        f"\n  team.yaml:4 declares 10 B/s: no reconcile sets it while it is {word.text}\n"
         in altered.stdout
     )
 

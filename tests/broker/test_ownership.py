@@ -22,6 +22,9 @@ THEIRS: State = {"user=theirs": {KEY: 4.0}}
 WHY = ("--reason", "a test", "--by", "anna")
 
 UNLESS = ", unless a guard blocks it or it needs approval"
+CLEARED = (
+    f"Git does not declare it, and the ledger has this value: the next reconcile clears it{UNLESS}"
+)
 
 
 def begin(lab: Lab) -> None:
@@ -68,8 +71,7 @@ def test_a_lost_ledger_is_rebuilt(lab: Lab) -> None:
         f"{where}: 1 quota adopted; the cluster was not changed\n"
         "\n"
         "entity    key                 value  next\n"
-        "user=old  producer_byte_rate  3 B/s  "
-        f"Git does not declare it: the next reconcile clears it{UNLESS}"
+        f"user=old  producer_byte_rate  3 B/s  {CLEARED}"
     )
     again = said(lab.call("adopt", "demo", "--any", "user", *WHY)).splitlines()[0]
     assert again == (
@@ -102,13 +104,9 @@ def test_what_no_plan_writes_is_not_adopted(lab: Lab) -> None:
             "team",
             f"team.yaml:7 declares 2 B/s: the next reconcile sets it{UNLESS}",
         ),
-        "user=old": (True, None, f"Git does not declare it: the next reconcile clears it{UNLESS}"),
+        "user=old": (True, None, CLEARED),
         "user=same": (True, "team", "as team.yaml:4 declares"),
-        "user=theirs": (
-            True,
-            None,
-            f"Git does not declare it: the next reconcile clears it{UNLESS}",
-        ),
+        "user=theirs": (True, None, CLEARED),
     }
     kept = RunFolder(lab.store.root / "runs" / "demo" / told["run"].rpartition("/")[2])
     record = kept.read_json(ADOPTED)
@@ -133,9 +131,10 @@ def test_released_rows_are_left_alone(lab: Lab) -> None:
         f"demo ({lab.cluster.cluster_id}): 2 quotas released; the cluster was not changed\n"
         "\n"
         "entity     key                 value  state     next\n"
-        "user=old   producer_byte_rate  3 B/s  verified  unmanaged: reported, and left alone\n"
+        "user=old   producer_byte_rate  3 B/s  verified  "
+        "Git does not declare it; runs leave it alone\n"
         "user=same  producer_byte_rate  1 B/s  verified  "
-        "team.yaml:4 declares it: the next reconcile manages it again"
+        "as team.yaml:4 declares: the next reconcile manages it"
     )
     assert (lab.stored(), lab.known()) == ({**SAME, **OLD}, {})
     lab.run("reconcile")

@@ -97,7 +97,7 @@ def test_when_git_will_set_it_back(case: Any) -> None:
         states = case["ledger"].items()
         known = [ledger_row(*change.id, value, state) for state, value in states]
 
-    assert git(known, **policy).describe_effect(change) == case["words"]
+    assert git(known, **policy).describe_effect(change.id, change.after) == case["words"]
 
 
 @pytest.mark.parametrize("case", cases("keep"))
@@ -146,7 +146,8 @@ def test_a_limit_of_the_whole_cluster_is_not_taken_for_that_of_a_broker() -> Non
     one_off = OneOff(desired)
     change = BatchRow("A", 1, "user=etl", P, 3.0, 9.0)
 
-    assert one_off.describe_effect(change).startswith("team.yaml:3 declares 9 B/s per cluster: ")
+    told = one_off.describe_effect(change.id, change.after)
+    assert told.startswith("team.yaml:3 declares 9 B/s per cluster: ")
     changed = change._replace(after=5.0)
     assert list(one_off.to_keep([changed])) == [
         "  # team.yaml:3: change cluster_limits of user=etl\n"

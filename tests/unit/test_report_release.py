@@ -1,10 +1,13 @@
 """`release` promises only what will happen, given other holds, `protect` and Git."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from quota_ops.desired.export.one_off import OneOff
+from quota_ops.desired.read import Desired
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
@@ -104,62 +107,79 @@ def test_what_git_does_not_know_is_not_promised() -> None:
     assert words(ALICE) == [FOLLOW]
 
 
+ROW = DesiredRow("id", "user=alice", "producer_byte_rate", 7.0, "team", None, "team.yaml", 3)
+OUT = LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, "verified", *(None,) * 3, "", "")
+UNLESS = ", unless a guard blocks it or it needs approval"
+
+
+def git(
+    *declared: DesiredRow,
+    known: Sequence[LedgerRow] = (),
+    holds: Sequence[Hold] = (),
+    why: str | None = None,
+    **policy: Any,
+) -> OneOff:
+    """Return the comparison with these declared rows."""
+    return OneOff(Desired(Policy("demo", "id", "demo", **policy), declared, 1), known, holds, why)
+
+
 def test_a_row_that_left_the_ledger_is_not_cleared_where_no_plan_may() -> None:
     """clear_unmanaged clears neither protected rows nor, until its end, held ones."""
-    row = LedgerRow("id", "user=alice", "producer_byte_rate", 5.0, "verified", *(None,) * 3, "", "")
     held = hold(ANY_USER)
+    protected: dict[str, Any] = {"protect": (ANY_USER,)}
 
     assert [
-        format_released(row, {}, clear_unmanaged=True, hold=one, why=why)
-        for one, why in ((None, "protected"), (held, "protected"), (held, None), (None, None))
+        format_released(OUT, git(clear_unmanaged=True, **given))
+        for given in (protected, {**protected, "holds": [held]}, {"holds": [held]}, {})
     ] == [
-        "unmanaged: reported, and left alone (protected)",
-        "unmanaged: reported, and left alone (protected)",
-        (
-            f"unmanaged; because of clear_unmanaged, a reconcile clears it, but not while it is "
-            f"{held.text}"
-        ),
-        "unmanaged; because of clear_unmanaged, a reconcile clears it",
+        "runs leave it alone (protected)",
+        "runs leave it alone (protected)",
+        f"Git does not declare it: no reconcile clears it while it is {held.text}",
+        f"Git does not declare it: the next reconcile clears it{UNLESS}",
     ]
+    assert format_released(OUT, git()) == "Git does not declare it; runs leave it alone"
+    past = format_released(OUT._replace(state="cleared"), git())
+    assert past == "no longer remembered: if the value comes back, no run is named"
 
 
-ROW = DesiredRow("id", "user=alice", "producer_byte_rate", 7.0, "team", None, "team.yaml", 3)
-PAUSED = "demo is paused: a move"
+PAUSED = "paused: a move"
 
 
 def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     """A pause, a freeze or a hold prevents the write after an adoption or release."""
-    held = hold(ANY_USER)
+    held = [hold(ANY_USER)]
     differs = Adoption("user=alice", "producer_byte_rate", 5.0, ROW, None)
+    same = ROW._replace(value=5.0)
 
     assert [
-        format_adopted(adoption, why, holds)
-        for adoption, why, holds in (
-            (differs, None, ()),
-            (differs, PAUSED, ()),
-            (differs, PAUSED, (held,)),
-            (differs._replace(declared=None), PAUSED, ()),
-            (differs._replace(value=7.0), PAUSED, (held,)),
-            (differs._replace(refusal="protected"), PAUSED, (held,)),
+        format_adopted(adoption, git(*declared, known=[OUT], why=why, holds=holds))
+        for adoption, declared, why, holds in (
+            (differs, [ROW], None, ()),
+            (differs, [ROW], PAUSED, ()),
+            (differs, [ROW], PAUSED, held),
+            (differs, [], PAUSED, ()),
+            (differs, [same], PAUSED, held),
+            (differs._replace(refusal="protected"), [], PAUSED, held),
         )
     ] == [
+        f"team.yaml:3 declares 7 B/s: the next reconcile sets it{UNLESS}",
+        "team.yaml:3 declares 7 B/s: no reconcile sets it while the cluster is paused: a move",
+        f"team.yaml:3 declares 7 B/s: no reconcile sets it while it is {held[0].text}",
         (
-            "team.yaml:3 declares 7 B/s: the next reconcile sets it, unless a guard blocks it or "
-            "it needs approval"
+            "Git does not declare it, and the ledger has this value: no reconcile clears it while "
+            "the cluster is paused: a move"
         ),
-        f"team.yaml:3 declares 7 B/s: no reconcile sets it while {PAUSED}",
-        f"team.yaml:3 declares 7 B/s: no reconcile sets it while it is {held.text}",
-        f"Git does not declare it: no reconcile clears it while {PAUSED}",
         "as team.yaml:3 declares",
         "not adopted: protected",
     ]
-    released = LedgerRow("id", *ROW[1:4], "verified", *(None,) * 3, "", "")
-    asked = {ROW.id: ROW}
-    fate = format_released(
-        released, asked, clear_unmanaged=False, hold=None, why=None, standstill=PAUSED
-    )
-    ours = "team.yaml:3 declares it: the next reconcile manages it again"
-    assert fate == f"{ours}, but not while {PAUSED}"
+    assert [
+        format_released(OUT, git(*rows, why=why))
+        for rows, why in (([same], None), ([same], PAUSED), ([ROW], None))
+    ] == [
+        "as team.yaml:3 declares: the next reconcile manages it",
+        "as team.yaml:3 declares: no reconcile manages it while the cluster is paused: a move",
+        "team.yaml:3 declares 7 B/s: guard takeover blocks the run that would set it",
+    ]
     policy = Policy("demo", "id", "demo", paused="a move")
     told = describe_released(policy, ALICE, (), is_declared=True, standstill="paused: a move")
     assert list(told) == [

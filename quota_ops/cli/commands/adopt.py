@@ -49,7 +49,6 @@ def adopt(
     from quota_ops.report.screens.ownership import adopted_screen, format_adopted
     from quota_ops.runs.ownership import Attribution, adopt_quotas
     from quota_ops.runs.run import connect_once
-    from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import ADOPTED
 
     who = parse_wanted(flags, everything=everything)
@@ -58,7 +57,6 @@ def adopt(
     writes = run.find_writes(who)
     stoppable = record_command_if_stopped(run.folder, ADOPTED, session.connection_file)
     opening = connect_once(run.folder.policy, lambda _: connection)
-    holds, stopped = holds_now(session.records.holds), run.standstill
     with stoppable, opening as connect:
         rows = adopt_quotas(
             run.folder,
@@ -68,8 +66,9 @@ def adopt(
             wanted=who,
             attribution=run.attribution,
         )
-    screen = adopted_screen(session.heading, rows, stopped, holds)
-    fates = (format_adopted(row, stopped, holds) for row in rows)
+        git = session.compare_git(run.desired)
+    fates = [format_adopted(row, git) for row in rows]
+    screen = adopted_screen(session.heading, rows, fates)
     run.show_rows(screen, list(map(_row, rows, fates)), output)
     warn_of_writes(writes)
 

@@ -269,16 +269,7 @@ def _read_desired(
 
 def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | None":
     """Compare the change with Git, the ledger and the holds; None if one of them is invalid."""
-    from quota_ops.desired.export.one_off import OneOff
-    from quota_ops.desired.pauses import find_pause
-    from quota_ops.store.ledger import ledger
-    from quota_ops.store.ledger.holds import holds_now
-
-    if desired is None:
-        return None
     try:
-        stopped = find_pause(desired.policy, datetime.now(UTC))
-        known = ledger.read(session.records).rows
-        return OneOff(desired, known, holds_now(session.records.holds), stopped)
+        return session.compare_git(desired) if desired else None
     except InvalidInput:
         return None

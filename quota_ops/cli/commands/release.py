@@ -91,36 +91,16 @@ def release(
 def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:
     """Release the managed rows of these entities, and show what the next run does with each."""
     from quota_ops.cli.run_end import record_command_if_stopped
-    from quota_ops.model.plans.hold import find_hold
-    from quota_ops.model.plans.scope import Scope
-    from quota_ops.model.quotas.entity import Entity
     from quota_ops.report.screens.ownership import format_released, released_screen
     from quota_ops.runs.ownership import release_quotas
-    from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import RELEASED
 
-    policy, session = run.desired.policy, run.session
-    desired_rows = {row.id: row for row in run.desired.rows}
-    kept = holds_now(session.records.holds)
-    scope = Scope(policy)
+    session = run.session
     writes = run.find_writes(who)
     with record_command_if_stopped(run.folder, RELEASED, None):
         released = release_quotas(run.folder, session.records, who, run.attribution)
-    rows = [
-        (
-            row,
-            format_released(
-                row,
-                desired_rows,
-                clear_unmanaged=policy.clear_unmanaged,
-                hold=find_hold(kept, entity),
-                why=scope.explain_unwritable(entity, row.key),
-                standstill=run.standstill,
-            ),
-        )
-        for row in released
-        for entity in (Entity.parse(row.entity),)
-    ]
+        git = session.compare_git(run.desired)
+    rows = [(row, format_released(row, git)) for row in released]
     screen = released_screen(session.heading, rows)
     run.show_rows(screen, [_row(*row) for row in rows], output)
     warn_of_writes(writes)

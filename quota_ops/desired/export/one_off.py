@@ -1,4 +1,4 @@
-"""One-off changes compared with Git: whether a run reverts them, and the YAML to keep them."""
+"""Stored values compared with Git: what the next run does to them, and the YAML to keep them."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -11,8 +11,8 @@ from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.ledger_edits import VERIFIED, find_current, has_arrived
 from quota_ops.model.plans.policy import DriftPolicy
+from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import IP, Entity
-from quota_ops.model.quotas.filter import any_accepts
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.precedence.addresses import find_shortest
@@ -20,14 +20,14 @@ from quota_ops.precedence.changed_limits import ANY_IP
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {
-    DriftPolicy.REPAIR: f"the next reconcile reverts it{_UNLESS}",
-    DriftPolicy.ASK: "guard drift blocks the run that would revert it",
+    DriftPolicy.REPAIR: f"the next reconcile sets it{_UNLESS}",
+    DriftPolicy.ASK: "guard drift blocks the run that would set it",
     DriftPolicy.REPORT: "drift is only reported, so it stays",
 }
 
 
 class OneOff:
-    """Compares one-off changes with the desired state, the ledger, the holds and the pause."""
+    """Compares stored values with the desired state, the ledger, the holds and the pause."""
 
     def __init__(
         self,
@@ -37,40 +37,41 @@ class OneOff:
         standstill: str | None = None,
     ) -> None:
         self._policy, self._holds, self._standstill = desired.policy, holds, standstill
+        self._scope = Scope(desired.policy)
         self._rows = {row.id: row for row in desired.rows}
         self._known: dict[Key, list[LedgerRow]] = {}
         for row in known:
             self._known.setdefault(row.id, []).append(row)
 
-    def describe_effect(self, row: BatchRow) -> str:
-        """Describe what the next reconcile does to a changed row, and what prevents it.
+    def describe_effect(self, row: Key, value: float | None) -> str:
+        """Describe what the next reconcile does to a row of this value, and what prevents it.
 
         The kind of the difference decides it, as in diff.sql.
         """
-        declared = self._rows.get(row.id)
-        known = self._known.get(row.id, ())
+        entity, declared = Entity.parse(row.entity), self._rows.get(row)
+        known = self._known.get(row, ())
         verified = next((row.value for row in known if row.state == VERIFIED), None)
-        is_managed = any(
-            has_arrived(stored, row.after) for stored in find_current(known).values()
-        ) or (verified is not None and same(row.after, verified))
-        if declared is not None:
-            return self._compare_with_declared(row, declared, verified, is_managed=is_managed)
-        if row.after is None:
+        is_managed = any(has_arrived(stored, value) for stored in find_current(known).values()) or (
+            verified is not None and same(value, verified)
+        )
+        if declared is None and value is None:
             return "Git does not declare it either"
-        undeclared = "Git does not declare it"
-        kept = self._kept(row, "clears it")
-        clears = f"the next reconcile clears it{_UNLESS}{self._when}"
+        if why := self._scope.explain_unwritable(entity, row.key):
+            return f"runs leave it alone ({why})"
+        if declared is not None:
+            return self._compare_with_declared(
+                entity, value, declared, verified, is_managed=is_managed
+            )
+        text = "Git does not declare it"
+        ends = f"the next reconcile clears it{_UNLESS}{self._when}"
         if is_managed:
-            return f"{undeclared}, and the ledger has this value: {kept or clears}"
-        if verified is not None:
-            blocked = f"guard {Guard.CHANGED_SINCE} blocks the run that would clear it"
-            of_ledger = format_limit(row.key, verified)
-            return f"{undeclared}, and the ledger has {of_ledger}: {kept or blocked}"
-        if self._policy.clear_unmanaged and any_accepts(
-            self._policy.scope, Entity.parse(row.entity)
-        ):
-            return f"{undeclared}: {kept or clears}"
-        return f"{undeclared}; runs leave it alone"
+            text += ", and the ledger has this value"
+        elif verified is not None:
+            text += f", and the ledger has {format_limit(row.key, verified)}"
+            ends = f"guard {Guard.CHANGED_SINCE} blocks the run that would clear it"
+        elif not self._policy.clear_unmanaged:
+            return f"{text}; runs leave it alone"
+        return f"{text}: {self._kept(entity, 'clears it') or ends}"
 
     def find_overridden(self, row: BatchRow, effect: Effect | None) -> DesiredRow | None:
         """Return a declared row that an undeclared changed row replaces for some clients."""
@@ -102,33 +103,40 @@ class OneOff:
         return next((known for known in same_key if find_shortest(known.entity)), None)
 
     def _compare_with_declared(
-        self, row: BatchRow, declared: DesiredRow, verified: float | None, *, is_managed: bool
+        self,
+        entity: Entity,
+        value: float | None,
+        declared: DesiredRow,
+        verified: float | None,
+        *,
+        is_managed: bool,
     ) -> str:
         place = f"{declared.file}:{declared.line}"
-        if declared.value == row.after and not declared.needs_brokers:
-            return f"as {place} declares"
+        if declared.value == value and not declared.needs_brokers:
+            next_run = self._kept(entity, "manages it") or "the next reconcile manages it"
+            return f"as {place} declares" + ("" if is_managed else f": {next_run}")
         drift, blocked = self._policy.drift, None
-        if is_managed or (verified is None and row.after is None):  # pending in Git
+        if is_managed or (verified is None and value is None):  # pending in Git
             drift = DriftPolicy.REPAIR
         elif verified is None:
             blocked = Guard.TAKEOVER
         elif not same(verified, declared.value):
             blocked = Guard.CONFLICT
         when = self._when if drift is DriftPolicy.REPAIR else ""
-        ends = f"guard {blocked} blocks the run that would revert it" if blocked else None
+        ends = f"guard {blocked} blocks the run that would set it" if blocked else None
         is_reported = drift is DriftPolicy.REPORT and blocked is None
-        kept = None if is_reported else self._kept(row, "reverts it")
+        kept = None if is_reported else self._kept(entity, "sets it")
         wanted = format_limit(declared.key, declared.value)
         wanted += " per cluster" if declared.needs_brokers else ""
         return f"{place} declares {wanted}: {kept or ends or _SET_BACK[drift] + when}"
 
-    def _kept(self, row: BatchRow, undoes: str) -> str | None:
-        """Return why no reconcile reverts the change for now; None if one may."""
-        hold = find_hold(self._holds, Entity.parse(row.entity))
+    def _kept(self, entity: Entity, does: str) -> str | None:
+        """Return why no reconcile changes the entity for now; None if one may."""
+        hold = find_hold(self._holds, entity)
         if hold is not None:
-            return f"no reconcile {undoes} while it is {hold.text}"
+            return f"no reconcile {does} while it is {hold.text}"
         if self._standstill is not None:
-            return f"no reconcile {undoes} while the cluster is {self._standstill}"
+            return f"no reconcile {does} while the cluster is {self._standstill}"
         return None
 
     @property

@@ -113,7 +113,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
             "error": outcome.error,
             "message": outcome.message,
             "effect": effect and effect.as_json(row.key),
-            "git": git.describe_effect(row) if git else None,
+            "git": git.describe_effect(row.id, row.after) if git else None,
             "overrides": taken and {"entity": taken.entity, "file": taken.file, "line": taken.line},
         }
         for row in shown.alter.changes
@@ -160,7 +160,7 @@ def _row(shown: AlterReport, row: BatchRow, outcome: Outcome | None) -> Row:
     below, git, effect = [], shown.git, shown.report.effects.get(row.id)
     if accepted and effect is not None:
         below.append(format_effect(effect, row.entity, row.key))
-    if accepted and git and (by_git := git.describe_effect(row)):
+    if accepted and git and (by_git := git.describe_effect(row.id, row.after)):
         below.append(by_git if shown.sent else f"once written: {by_git}")
     if accepted and git and (other := git.find_respelled(row)):
         same_address = explain_same_address(row.entity)
