@@ -226,21 +226,14 @@ def choose_settings(spark: Connection, folders: Sequence[Place]) -> dict[str, st
     """
     ours = {"spark.ui.showConsoleProgress": "false"}
     if _is_local(spark):
-        from quota_ops.sql.spark import LARGE_JVM, jvm_options
+        from quota_ops.sql.spark import list_driver_settings
         from quota_ops.sql.spark_archive import driver_options
         from quota_ops.sql.spark_s3 import list_settings
 
-        options = jvm_options(folders)
         if not spark.extra_dejson.get("spark-binary"):
             ours["spark.driver.defaultJavaOptions"] = driver_options()
             ours |= list_settings(folders, spark.extra_dejson)
-        ours |= {
-            "spark.driver.extraJavaOptions": options,
-            "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
-            "spark.log.level": "WARN",
-            "spark.sql.shuffle.partitions": "2",
-            "spark.ui.enabled": "false",
-        }
+        ours |= list_driver_settings(folders) | {"spark.log.level": "WARN"}
     return ours | _list_settings(spark)
 
 

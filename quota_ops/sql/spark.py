@@ -182,6 +182,18 @@ def jvm_options(folders: Sequence[Place]) -> str:
     return LARGE_JVM if measure_sides(folders) > LARGE_BYTES else SMALL_JVM
 
 
+def list_driver_settings(folders: Sequence[Place], more: str = "") -> dict[str, str]:
+    """Return the settings of a Spark driver on this machine, with `more` options for its JVM."""
+    options = jvm_options(folders)
+    return {
+        "spark.driver.extraJavaOptions": f"{options} {more}".rstrip(),
+        "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+
+
 def measure_sides(folders: Sequence[Place]) -> int:
     """Return the bytes of the tables that a diff reads."""
     sides = {side.file for side in SIDES}
@@ -247,21 +259,14 @@ def local_session(folders: Sequence[Place]) -> Iterator[SparkSession]:
         remedy = f"{missing.remedy}\n  Without Java: --engine embedded"
         raise MissingTool(missing.message, remedy) from None
     with as_file(files("quota_ops.sql").joinpath("log4j2.properties")) as settings:
+        log = f"-Dlog4j2.configurationFile={settings.as_uri()}"
         spark = (
             SparkSession.builder.appName("quota-ops diff")
             .master(os.environ.get("SPARK_MASTER", "local[*]"))
-            .config("spark.ui.enabled", "false")
-            .config("spark.ui.showConsoleProgress", "false")
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.driver.host", "127.0.0.1")
-            .config("spark.driver.memory", "2g")
-            .config("spark.sql.shuffle.partitions", "2")
             .config("spark.driver.defaultJavaOptions", archive)
-            .config(map={**list_settings(folders, {})})
-            .config(
-                "spark.driver.extraJavaOptions",
-                f"{jvm_options(folders)} -Dlog4j2.configurationFile={settings.as_uri()}",
-            )
+            .config(map={**list_settings(folders, {}), **list_driver_settings(folders, log)})
             .getOrCreate()
         )
         try:

@@ -96,9 +96,9 @@ def test_our_settings_are_defaults(record: Path, monkeypatch: pytest.MonkeyPatch
         "=".join(QUIET),
         "spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         "spark.driver.memory=3g",
-        "spark.log.level=WARN",
         "spark.sql.shuffle.partitions=2",
         "spark.ui.enabled=false",
+        "spark.log.level=WARN",
         "spark.eventLog.enabled=true",
     ]
     assert others == ["--master", "local[1]", "--name", "default-name"]
