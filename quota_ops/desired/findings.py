@@ -14,7 +14,7 @@ from quota_ops.findings.codes import CODES, MISSPELLED, MIXED_UNITS, OTHER_TYPE,
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
 from quota_ops.model.finding import Finding
 from quota_ops.model.quotas.entity import IP, Entity
-from quota_ops.model.quotas.quota import BYTE_UNITS, STARVING_BYTES
+from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS
 from quota_ops.model.text import plural
 
 _ESCAPE = "\\"
@@ -25,6 +25,8 @@ _MOST = 1024
 """The largest number that people write before MB or MiB rather than a larger unit."""
 _WORDS = re.compile(r"[^\d=]{5,}")
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
+_SMALL = max(key.starving for key in QUOTA_KEYS.values())
+"""No rule finds a higher limit small, whatever its key."""
 
 
 Names = Mapping[tuple[str, str], str]
@@ -45,7 +47,7 @@ def check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[F
         (quota, limit)
         for quota in quotas
         for limit in quota.limits
-        if limit.value < STARVING_BYTES or (limit.derivation and limit.derivation.returns_to)
+        if limit.value < _SMALL or (limit.derivation and limit.derivation.returns_to)
     ]
     yield from _check_small(small)
     yield from _find_twins(quotas)

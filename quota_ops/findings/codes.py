@@ -7,6 +7,8 @@ The command, the documentation and the JSON Schemas are made from it. A new find
 from enum import StrEnum
 from typing import NamedTuple
 
+from quota_ops.model.quotas.quota import STARVING_BYTES, STARVING_PERCENTAGE
+
 IDLE_SILENCE = "QO100"
 """The code of a silence without a finding, which cannot be silenced itself."""
 
@@ -166,7 +168,8 @@ _ALL = (
         _WARNING,
         _FILES,
         "a limit that all but stops a busy client",
-        "The rate is below one producer batch (16 KiB) per second, or the percentage is below 0.1.",
+        f"The rate is below one producer batch ({STARVING_BYTES / 1024:g} KiB) per second, or the "
+        f"percentage is below {STARVING_PERCENTAGE:g}.",
         "A busy client spends most of its time waiting. Usually the unit was forgotten.",
         """\
 - user: alice

@@ -68,6 +68,8 @@ class QuotaKey(Struct, frozen=True):
 _CLIENT = frozenset({USER, CLIENT_ID})
 _LONG = 2.0**63
 BYTES, PERCENT = "bytes/s", "%"
+THREAD_KEY = "request_percentage"
+"""The key that limits the time of a broker's threads: 100 is all of one thread."""
 QUOTA_KEYS = {
     key.name: key
     for key in (
@@ -96,7 +98,7 @@ QUOTA_KEYS = {
             small_guard="small_byte_rate",
         ),
         QuotaKey(
-            name="request_percentage",
+            name=THREAD_KEY,
             unit=PERCENT,
             limits="request and network threads",
             types=_CLIENT,
@@ -130,8 +132,6 @@ CLIENT_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if USER in key.types
 IP_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if IP in key.types)
 MEASURED_KEYS = tuple(key.name for key in QUOTA_KEYS.values() if key.measured)
 """The keys whose use brokers measure for each client."""
-(THREAD_KEY,) = (key.name for key in QUOTA_KEYS.values() if key.unit == PERCENT)
-"""The key that limits the time of a broker's threads: 100 is all of one thread."""
 (BYTE_KEY, *_) = (key.name for key in QUOTA_KEYS.values() if key.unit == BYTES)
 """A key of bytes, where any will do."""
 
