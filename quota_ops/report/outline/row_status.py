@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
+from operator import attrgetter
 from typing import NamedTuple
 
 from quota_ops.model.plans.effect import Effect, Risk
@@ -224,16 +225,12 @@ def _group_overrides(report: Report) -> dict[Key, tuple[OverrideRow, ...]]:
     """Return the overrides by their unmanaged rows, those of the most clients first."""
     return {
         key: tuple(sorted(rows, key=_count_names))
-        for key, rows in groupby(report.overrides or (), _find_id)
+        for key, rows in groupby(report.overrides or (), attrgetter("id"))
     }
 
 
 def _count_names(row: OverrideRow) -> int:
     return sum(name is not None for _, name in Entity.parse(row.declared_entity).parts)
-
-
-def _find_id(row: OverrideRow) -> Key:
-    return row.id
 
 
 def find_respelled(rows: Iterable[OverrideRow]) -> OverrideRow | None:
@@ -252,7 +249,8 @@ def _list_overriding(report: Report) -> list[ReportRow]:
             Action.REPORT,
             before=taken[0].value,
             after=None,
-        )._replace(held=taken[0].held)
+            held=taken[0].held,
+        )
         status = _find_status(difference, None, None, None, forgets=False)
         origin = report.origins.get(key)
         rows.append(ReportRow(difference, status, origin=origin, overrides=taken))
