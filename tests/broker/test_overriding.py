@@ -15,7 +15,8 @@ KEY = "producer_byte_rate"
 OVERRIDE = "client-id=<default>,user=ANONYMOUS"
 ROW = f"overriding  {OVERRIDE}  {KEY}  1 kB/s   stays"
 WORDS = (
-    "user ANONYMOUS, any other client: 1 kB/s in force, lower than 1 MiB/s declared by "
+    "user ANONYMOUS, every client id without a limit of its own: 1 kB/s in force, lower than "
+    "1 MiB/s declared by "
     "user=ANONYMOUS (team.yaml:4)"
 )
 

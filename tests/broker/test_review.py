@@ -147,7 +147,8 @@ def test_what_is_removed_and_not_there_is_called_absent(lab: Lab) -> None:
     verdict = "⚠️ 1 change on `demo`; 1 unmanaged quota on the cluster comes first"
     assert comment.startswith(heading(lab, verdict))
     assert (
-        "\n- `user carol, any other client: 1 kB/s in force, lower than 5 MiB/s declared by "
+        "\n- `user carol, every client id without a limit of its own: 1 kB/s in force, lower than "
+        "5 MiB/s declared by "
         "user=carol (team.yaml:7)`\n"
     ) in comment
     assert f"\nAlready absent from the cluster: `user=bob {RATE}`.\n" in comment
@@ -170,8 +171,8 @@ def test_a_wider_protect_names_the_quotas_that_it_accepts(lab: Lab) -> None:
 
     assert (
         "\n⚠️ This branch protects quotas that come before quotas of Git: once it is applied, they "
-        "are accepted, and no longer called overriding.\n\n- `user alice, any other client: 1 kB/s "
-        "in force, lower than 10 MiB/s declared by user=alice (team.yaml:4)`\n"
+        "are accepted, and no longer called overriding.\n\n- `user alice, every client id "
+        "without a limit of its own: 1 kB/s in force, lower than 10 MiB/s declared by user=alice (team.yaml:4)`\n"
     ) in comment
     assert "not of this branch" not in comment
 

@@ -23,7 +23,8 @@ CASES = [
         "user=bob",
         (10.0, 10.0),
         (
-            "user bob, any other client: 10 B/s for each client id of a user in force, and 10 B/s "
+            "user bob, every client id without a limit of its own: 10 B/s for each client id of a "
+            "user in force, and 10 B/s "
             "for all client ids of a user together declared by user=bob (team.yaml:4)"
         ),
     ),
@@ -41,8 +42,8 @@ CASES = [
         "client-id=indexer",
         (4.0, 5.0),
         (
-            "any other user, client indexer: 4 B/s in force, lower than 5 B/s declared by "
-            "client-id=indexer (team.yaml:4)"
+            "every user without a limit of their own, client indexer: 4 B/s in force, lower "
+            "than 5 B/s declared by client-id=indexer (team.yaml:4)"
         ),
     ),
     (
@@ -50,7 +51,8 @@ CASES = [
         "client-id=<default>,user=<default>",
         (1.0, 2.0),
         (
-            "any other user, any other client: 1 B/s in force, lower than 2 B/s "
+            "every user without a limit of their own, every client id without a limit of its own: "
+            "1 B/s in force, lower than 2 B/s "
             "declared by client-id=<default>,user=<default> (team.yaml:4)"
         ),
     ),
@@ -75,6 +77,18 @@ def test_an_overriding_quota_of_several_takes_all_of_its_clients() -> None:
         "and 50 B/s declared by client-id=web,user=<default> (team.yaml:4), for example"
     )
     assert overriding_clients(row) == "user carol"
+
+
+def test_the_clients_that_another_quota_of_the_user_takes_are_not_counted_twice() -> None:
+    """Every client id has the limit of the user's other quota, and only other clients this one."""
+    row = row_of("user=zoe", 900.0, {"user=<default>": 5000.0})
+    both = row._replace(undeclared=frozenset({"user=zoe", "client-id=<default>,user=zoe"}))
+
+    assert overriding_clients(row) == "user zoe"
+    assert overriding(both) == (
+        "user zoe, clients without a client id: 900 B/s in force, lower than 5 kB/s declared by "
+        "user=<default> (team.yaml:4)"
+    )
 
 
 def row_of(entity: str, value: float, declared: dict[str, float]) -> ReportRow:

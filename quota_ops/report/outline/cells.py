@@ -14,6 +14,7 @@ from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
 from quota_ops.model.text import counted, format_percent, plural
 from quota_ops.precedence.addresses import explain_same_address
+from quota_ops.precedence.changed_limits import ANY_CLIENT_ID
 from quota_ops.report.outline.formats import escape_text, moment, short_commit
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, Section, find_respelled
 
@@ -34,6 +35,11 @@ KIND_MEANING = {
     Kind.CLEARED: "neither in Git nor on the cluster; an earlier run did not finish",
 }
 _EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
+_WITHOUT_OWN = {
+    USER: "every user without a limit of their own",
+    CLIENT_ID: "every client id without a limit of its own",
+    IP: "every IP address without a limit of its own",
+}
 _OTHERS = {USER: "any other user", CLIENT_ID: "any other client", IP: "any other IP address"}
 _NOUNS = {USER: "user", CLIENT_ID: "client", IP: "IP address"}
 
@@ -166,16 +172,24 @@ def _place(taken: OverrideRow) -> str:
 
 
 def overriding_clients(row: ReportRow) -> str:
-    """Return the clients that get an overriding quota: `user bob, any other client`.
+    """Return the clients that get an overriding quota: `user bob, client app`.
 
     If it replaces one quota of Git, they are clients of both.
     """
-    parts = Entity.parse(row.difference.entity).as_dict()
+    entity = row.difference.entity
+    parts = Entity.parse(entity).as_dict()
     if len(row.overrides) == 1:
         named = {kind: name for kind, name in parts.items() if name is not None}
         parts |= Entity.parse(row.overrides[0].declared_entity).as_dict() | named
-    who = ", ".join(f"{noun} {name}".rstrip() for noun, name in list_entity_names(Entity.of(parts)))
-    return who.replace(_EVERYONE[USER], f"{_EVERYONE[USER]} without a limit of their own")
+    words = [
+        _WITHOUT_OWN[kind]
+        if name is None and kind in _WITHOUT_OWN
+        else " ".join(_person(kind, name, alone=False)).strip()
+        for kind, name in Entity.of(parts).user_first
+    ]
+    if CLIENT_ID not in parts and f"{ANY_CLIENT_ID},{entity}" in row.undeclared:
+        words.append("clients without a client id")
+    return ", ".join(words)
 
 
 def source(row: ReportRow) -> str:

@@ -187,7 +187,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         guards = tuple(guard for guard in found if guard in blocking)
         passed = tuple(guard for guard in found if guard not in blocking)
         taken = overrides.get(place, ())
-        others = undeclared.get(difference.key, frozenset()) if effect else frozenset()
+        others = undeclared.get(difference.key, frozenset()) if effect or taken else frozenset()
         rows.append(
             ReportRow(
                 difference, status, *results, guards, True, origin, effect, taken, others, passed
@@ -240,8 +240,9 @@ def find_respelled(rows: Iterable[OverrideRow]) -> OverrideRow | None:
 
 def _list_overriding(report: Report) -> list[ReportRow]:
     """Return the overriding rows of a run without a plan."""
-    rows = []
-    for key, taken in _group_overrides(report).items():
+    rows, groups = [], _group_overrides(report)
+    entities = frozenset(key.entity for key in groups)
+    for key, taken in groups.items():
         difference = Difference(
             taken[0].cluster,
             *key,
@@ -253,7 +254,8 @@ def _list_overriding(report: Report) -> list[ReportRow]:
         )
         status = _find_status(difference, None, None, None, forgets=False)
         origin = report.origins.get(key)
-        rows.append(ReportRow(difference, status, origin=origin, overrides=taken))
+        row = ReportRow(difference, status, origin=origin, overrides=taken, undeclared=entities)
+        rows.append(row)
     return rows
 
 
