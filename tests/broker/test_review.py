@@ -172,7 +172,8 @@ def test_a_wider_protect_names_the_quotas_that_it_accepts(lab: Lab) -> None:
     assert (
         "\n⚠️ This branch protects quotas that come before quotas of Git: once it is applied, they "
         "are accepted, and no longer called overriding.\n\n- `user alice, every client id "
-        "without a limit of its own: 1 kB/s in force, lower than 10 MiB/s declared by user=alice (team.yaml:4)`\n"
+        "without a limit of its own: 1 kB/s in force, lower than "
+        "10 MiB/s declared by user=alice (team.yaml:4)`\n"
     ) in comment
     assert "not of this branch" not in comment
 

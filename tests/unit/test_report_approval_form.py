@@ -186,7 +186,8 @@ def test_limits_that_the_plan_does_not_bring_into_force() -> None:
         "\n⚠ **7 unmanaged quotas on `demo` override 7 quotas of Git.** This plan does not change "
         "it:\n"
         "\n- `client-id=<default>,user=user-0` producer_byte_rate: `user user-0, every client "
-        "id without a limit of its own: 1 kB/s in force, lower than 10 MB/s declared by user=user-0 (a.yaml:0)`\n"
+        "id without a limit of its own: 1 kB/s in force, lower than "
+        "10 MB/s declared by user=user-0 (a.yaml:0)`\n"
     ) in head
     assert head.count("in force") == 5
     assert "\n- and 2 more" in head
