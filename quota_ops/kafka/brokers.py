@@ -125,7 +125,7 @@ class Brokers:
             return by_id[number]
         known = ", ".join(map(str, sorted(by_id)))
         raise Unreachable(
-            f"cluster {self._connection.name}: there is no broker {number}; "
+            f"connection {self._connection.name}: there is no broker {number}; "
             f"the cluster's brokers are {known}."
         )
 

@@ -195,7 +195,7 @@ class Cluster:
         if response.error_code == messages.CLUSTER_AUTHORIZATION_FAILED:
             raise messages.make_authorization_error(self._connection, messages.DESCRIBE_CONFIGS)
         raise ClusterTrouble(
-            f"cluster {self._connection.name}: the broker could not describe the quotas: "
+            f"connection {self._connection.name}: the broker could not describe the quotas: "
             f"{messages.get_error_name(response.error_code)} {response.error_message or ''}".strip()
         )
 

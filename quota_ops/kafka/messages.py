@@ -148,7 +148,7 @@ _CALLS = {DESCRIBE_CONFIGS: "describe", ALTER_CONFIGS: "alter"}
 def make_authorization_error(connection: Connection, operation: str) -> NotAuthorized:
     """Return the error for a principal that is not authorized on the Cluster resource."""
     return NotAuthorized(
-        f"cluster {connection.name}: {connection.principal} is not authorized to "
+        f"connection {connection.name}: {connection.principal} is not authorized to "
         f"{_CALLS[operation]} client quotas: it is missing {operation} on the resource Cluster. "
         "Nothing was changed.",
         f"An administrator grants it with:\n    {format_grant_command(connection, operation)}",

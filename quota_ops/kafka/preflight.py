@@ -69,7 +69,7 @@ def preflight(
         found = _describe_by_bootstrap(connection) if alone else _describe_cluster(connection)
     if cluster_id is not None and found.cluster_id != cluster_id:
         raise WrongCluster(
-            f"cluster {connection.name}: expected the cluster {cluster_id}, but "
+            f"connection {connection.name}: expected the cluster {cluster_id}, but "
             f"{connection.properties['bootstrap.servers']} belongs to {found.cluster_id}.",
             f"Check bootstrap.servers ({connection.place('bootstrap.servers')}) and cluster_id "
             "in cluster.yaml. Nothing was read or changed.",
@@ -197,12 +197,12 @@ def _explain_failures(
     servers = connection.properties["bootstrap.servers"]
     if not failures and (host := _find_hanging_lookup(servers)):
         return Unreachable(
-            f"cluster {connection.name}: no name server responds for {host}.",
+            f"connection {connection.name}: no name server responds for {host}.",
             "Check this machine's network and its name servers. Nothing was read or changed.",
         )
     if not failures:
         return Unreachable(
-            f"cluster {connection.name}: {servers} accepts "
+            f"connection {connection.name}: {servers} accepts "
             f"connections, but listed no live broker within {_DEADLINE:g} seconds.",
             "A broker that is starting, or has lost its controllers, responds this way. Try again.",
         )

@@ -145,7 +145,7 @@ def test_a_bootstrap_address_that_refuses_the_login(listeners: Listeners) -> Non
         preflight(connection, None, VerifyPolicy.BOOTSTRAP)
 
     assert error.value.message == (
-        f"cluster demo: the broker at {address} rejected the credentials of user '{USER}' "
+        f"connection demo: the broker at {address} rejected the credentials of user '{USER}' "
         "(SASL PLAIN: Authentication failed: Invalid username or password)."
     )
 
@@ -196,7 +196,7 @@ def test_another_cluster_is_recognised(listeners: Listeners) -> None:
     with pytest.raises(WrongCluster) as error:
         preflight(connect(listeners, address, {}), "MkU3OEVBNTcwNTJENDM2Qg")
     assert str(error.value) == (
-        "cluster demo: expected the cluster MkU3OEVBNTcwNTJENDM2Qg, but "
+        "connection demo: expected the cluster MkU3OEVBNTcwNTJENDM2Qg, but "
         f"{address} belongs to {listeners.cluster_id}.\n"
         "  Check bootstrap.servers (demo.properties:1) and cluster_id in cluster.yaml. "
         "Nothing was read or changed."
@@ -238,7 +238,7 @@ def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
         cluster.describe()
     assert time.monotonic() - started < 3
     assert error.value.message.startswith(
-        f"cluster demo: broker 1 at {listeners.addresses['TLS']} cannot be reached: "
+        f"connection demo: broker 1 at {listeners.addresses['TLS']} cannot be reached: "
         "Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "
     )
 
@@ -250,7 +250,7 @@ def test_a_server_without_these_calls(listeners: Listeners) -> None:
         cluster.describe()
     cluster.close()
     assert str(error.value) == (
-        f"cluster demo: broker 1 at {listeners.addresses['CONTROLLER']} does not support "
+        f"connection demo: broker 1 at {listeners.addresses['CONTROLLER']} does not support "
         "Metadata.\n"
         "  Client quotas need Apache Kafka 2.6 or later, or a service with these calls."
     )

@@ -62,7 +62,7 @@ def test_a_silent_name_server(tmp_path: Path) -> None:
     took, ended, error, words = json.loads(ran.stdout)
     assert error == "Unreachable"
     assert words == (
-        "cluster demo: no name server responds for kafka-1.example.\n"
+        "connection demo: no name server responds for kafka-1.example.\n"
         "  Check this machine's network and its name servers. Nothing was read or changed."
     )
     assert took < PROMPTLY
@@ -101,7 +101,7 @@ def test_a_lookup_by_kafka_python(listeners: Listeners) -> None:
     broker = Broker(1, "kafka-1.example", 9092)
     words, took = unreachable("bootstrap.servers=kafka-1.example:9092", broker, listeners)
     assert words == (
-        "cluster demo: broker 1 at kafka-1.example:9092 cannot be reached: "
+        "connection demo: broker 1 at kafka-1.example:9092 cannot be reached: "
         "no name server responded for kafka-1.example within 1 s. Nothing was sent."
     )
     assert took < 4
@@ -112,7 +112,7 @@ def test_a_host_that_is_not_known_to_kafka_python(listeners: Listeners) -> None:
     broker = Broker(1, "no-such-host.invalid", 9092)
     words, _ = unreachable("bootstrap.servers=127.0.0.1:9092", broker, listeners)
     assert words == (
-        "cluster demo: broker 1 at no-such-host.invalid:9092 cannot be reached: "
+        "connection demo: broker 1 at no-such-host.invalid:9092 cannot be reached: "
         "the host no-such-host.invalid is not known: Name or service not known. Nothing was sent."
     )
 

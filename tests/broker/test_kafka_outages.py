@@ -86,7 +86,7 @@ def test_an_address_that_leads_to_another_cluster(
         with pytest.raises(WrongCluster) as error:
             call()
         assert error.value.message == (
-            f"cluster demo: expected the cluster {broker.config.cluster_id}, but broker 1 at "
+            f"connection demo: expected the cluster {broker.config.cluster_id}, but broker 1 at "
             f"127.0.0.1:{wire.port} now belongs to {listeners.cluster_id}."
         )
     assert cluster.start_metadata_query()() == Metadata()
@@ -142,8 +142,8 @@ def test_a_run_whose_broker_goes_away(lab: Lab) -> None:
         run_stages(run, CHAINS["reconcile"])
 
     assert error.value.message == (
-        f"2 of 10 entities done: cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached:"
-        " 111 ECONNREFUSED."
+        f"2 of 10 entities done: connection demo: broker 1 at 127.0.0.1:{wire.port} cannot be "
+        "reached: 111 ECONNREFUSED."
     )
     lab.run("reconcile")
 
@@ -155,7 +155,7 @@ def test_a_write_without_an_answer_is_unknown(what: str, cluster: Cluster, wire:
     with pytest.raises(NoResponse) as error:
         cluster.apply(LIMIT)
     assert str(error.value) == (
-        f"cluster demo: broker 1 at 127.0.0.1:{wire.port} did not respond: socket disconnected. "
+        f"connection demo: broker 1 at 127.0.0.1:{wire.port} did not respond: socket disconnected. "
         "The request was sent, but it is unknown whether the cluster applied it.\n"
         "  See what the cluster stores: quota-ops describe CLUSTER"
     )
@@ -174,7 +174,9 @@ def test_reading_is_tried_again(cluster: Cluster, wire: Wire) -> None:
 def test_reading_ends_in_time(cluster: Cluster, wire: Wire) -> None:
     """A call to an unreachable broker fails within the timeout; a write fails at once, unsent."""
     wire.remove()
-    words = f"cluster demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached: 111 ECONNREFUSED."
+    words = (
+        f"connection demo: broker 1 at 127.0.0.1:{wire.port} cannot be reached: 111 ECONNREFUSED."
+    )
     for call, least, most in (
         (partial(cluster.apply, LIMIT), 0.0, 1.0),
         (partial(cluster.describe, 1), 0.0, 1.0),
@@ -207,7 +209,7 @@ def test_a_broker_that_froze_before_is_unreachable(broker: RunningBroker) -> Non
                 with pytest.raises(Unreachable) as error:
                     call()
                 assert str(error.value) == (
-                    f"cluster demo: broker 1 at {broker.bootstrap()} cannot be reached: "
+                    f"connection demo: broker 1 at {broker.bootstrap()} cannot be reached: "
                     "timed out after 1 s. Nothing was sent.\n"
                     "  The address is the one that the broker advertises. If only the bootstrap "
                     "address is reachable, for example over a private link, set verify: "
@@ -231,7 +233,7 @@ def test_three_brokers(three: Machine) -> None:
             cluster.describe(4)
         assert (
             str(error.value)
-            == "cluster demo: there is no broker 4; the cluster's brokers are 1, 2, 3."
+            == "connection demo: there is no broker 4; the cluster's brokers are 1, 2, 3."
         )
 
         leader = three.leader  # for some seconds it would still validate by itself
@@ -240,7 +242,7 @@ def test_three_brokers(three: Machine) -> None:
             with pytest.raises(Unreachable) as error:
                 cluster.describe(leader)
             assert error.value.message == (
-                f"cluster demo: broker {leader} at {first.address()} did not respond: "
+                f"connection demo: broker {leader} at {first.address()} did not respond: "
                 "timed out after 1.5 s. Nothing was changed."
             )
             assert cluster.describe(last.id) == LIMITED

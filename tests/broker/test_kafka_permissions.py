@@ -39,7 +39,7 @@ def _login(secured_broker: RunningBroker) -> Iterator[Login]:
 def refusal(servers: str, user: str, call: str, operation: str) -> str:
     """Return the error for a user without an operation."""
     return (
-        f"cluster demo: User:{user} is not authorized to {call} client quotas: it is missing "
+        f"connection demo: User:{user} is not authorized to {call} client quotas: it is missing "
         f"{operation} on the resource Cluster. Nothing was changed.\n"
         "  An administrator grants it with:\n"
         f"    kafka-acls.sh --bootstrap-server {servers} --command-config ADMIN.properties "
@@ -97,7 +97,7 @@ def test_a_pull_request_by_who_may_describe(secured_broker: RunningBroker, tmp_p
         "the plan was not validated: Kafka requires the permission to alter even for validate-only."
     )
     refused = (
-        "cluster demo: User:reader is not authorized to alter client quotas: it is missing "
+        "connection demo: User:reader is not authorized to alter client quotas: it is missing "
         "AlterConfigs on the resource Cluster. Nothing was changed."
     )
     assert ran.returncode == 3

@@ -146,7 +146,7 @@ def test_another_cluster(granted: RunningBroker, tmp_path: Path) -> None:
 
     assert (pinged.exit_code, pinged.stdout) == (3, "")
     assert pinged.stderr.startswith(
-        f"cluster demo: expected the cluster {other}, but {servers} belongs to "
+        f"connection demo: expected the cluster {other}, but {servers} belongs to "
         f"{granted.config.cluster_id}.\n"
     )
 

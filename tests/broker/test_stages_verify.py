@@ -158,7 +158,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
     assert (altered.returncode, altered.stderr) == (
         1,
         (
-            f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
+            f"not every broker stores the desired values: connection demo: broker {follower.id} at "
             f"{follower.address()} cannot be reached: timed out after 1 s.\n"
             "  The others store every row. Verify again when it responds: quota-ops verify --run "
             f"{altering.place}\n"
@@ -176,7 +176,7 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
 
     assert type(error) is Refused
     assert str(error) == (
-        f"not every broker stores the desired values: cluster demo: broker {follower.id} at "
+        f"not every broker stores the desired values: connection demo: broker {follower.id} at "
         f"{follower.address()} cannot be reached: timed out after 1 s.\n"
         "  The others store every row. Verify again when it responds: quota-ops verify --run "
         f"{run.folder.place}\n"
@@ -263,7 +263,7 @@ def test_no_broker_answers(lab: Lab, three: Machine) -> None:
         error = error_of(run, ("verify", "report"))
 
     assert isinstance(error, Unreachable)
-    assert error.message.startswith("no broker could be queried: cluster demo: broker 1 at ")
+    assert error.message.startswith("no broker could be queried: connection demo: broker 1 at ")
     assert behind(run.folder) == {1: None, 2: None, 3: None}
     assert lab.known() == {}
     assert lab.known(INTENDED) == TEN

@@ -59,7 +59,7 @@ def test_a_verify_without_an_answer_shows_no_earlier_one(lab: Lab, run: RunFolde
     ended = lab.call("verify", "--run", str(on_disk(run)), "--connection", str(lost))
 
     assert (ended.returncode, ended.stdout) == (3, "applied: 2 accepted\n")
-    assert ended.stderr.startswith("cluster demo: ")
+    assert ended.stderr.startswith("connection demo: ")
     listed, shown = told(lab, run)
     assert listed == shown
     assert "verify failed" in listed

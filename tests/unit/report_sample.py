@@ -159,7 +159,7 @@ FAILED = replace(
             "describe",
             StageStatus.FAILED,
             5.0,
-            "cluster demo: no broker responds at kafka-1:9094 (timed out after 5 s).\n"
+            "connection demo: no broker responds at kafka-1:9094 (timed out after 5 s).\n"
             "  Check bootstrap.servers and the network.",
         ),
         *(StageResult(stage, StageStatus.NOT_RUN) for stage in STAGES[2:7]),

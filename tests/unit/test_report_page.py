@@ -148,7 +148,7 @@ def test_a_failed_run_has_a_page() -> None:
         "describe failed, so the state of demo is unknown.",
         "Needs attention",
         "describe failed",
-        "cluster demo: no broker responds at kafka-1:9094 (timed out after 5 s).",
+        "connection demo: no broker responds at kafka-1:9094 (timed out after 5 s).",
         "Check bootstrap.servers and the network.",
         "not run",
         "diff, plan, validate, apply, verify",

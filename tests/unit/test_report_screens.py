@@ -229,7 +229,8 @@ def test_a_failed_run_as_text() -> None:
     assert as_text(FAILED) == (
         "describe failed, so the state of demo is unknown.\n"
         "demo (unknown cluster id) at a1b2c3d, run 2026-11-21T10-15-00Z, 2026-11-21 10:15 UTC\n"
-        "describe failed: cluster demo: no broker responds at kafka-1:9094 (timed out after 5 s).\n"
+        "describe failed: connection demo: no broker responds at kafka-1:9094 (timed out after 5 "
+        "s).\n"
         "  Check bootstrap.servers and the network.\n"
         "not run: diff, plan, validate, apply, verify\n"
     )

@@ -34,4 +34,4 @@ def test_a_cluster_that_cannot_be_reached_ends_the_run(
     assert ended.exit_code == 3
     (run,) = json.loads(CliRunner().invoke(main, ["runs", "--format", "json"]).stdout)
     assert (run["status"], run["changes"]) == ("Unknown", 0)
-    assert run["sentence"].startswith("cluster demo: no broker at 127.0.0.1:1: ")
+    assert run["sentence"].startswith("connection demo: no broker at 127.0.0.1:1: ")

@@ -3,7 +3,6 @@
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 import click
@@ -155,6 +154,7 @@ def _show_end(
     from quota_ops.model.plans.hold import find_hold
     from quota_ops.model.quotas.entity import Entity
     from quota_ops.model.quotas.specification import format_flags
+    from quota_ops.model.text import command
     from quota_ops.report.screens.alter import AlterReport, alter_json, alter_screen, kept_text
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import ALTER, APPLIED
@@ -177,11 +177,11 @@ def _show_end(
         if row.id not in restored:
             click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
     holds = holds_now(session.records.holds) if undone and folder.has(APPLIED) else ()
-    for entity in dict.fromkeys(row.entity for row in alter.changes):
-        if hold := find_hold(holds, Entity.parse(entity)):
-            names = format_flags(Entity.parse(entity))
-            release = f"quota-ops release {quote(session.policy.cluster)} {names} --reason TEXT"
-            click.echo(f"{entity} is still {hold.text}. To end the hold: {release}", err=True)
+    for entity in dict.fromkeys(Entity.parse(row.entity) for row in alter.changes):
+        if hold := find_hold(holds, entity):
+            release = f"{command('release', session.policy.cluster)} {format_flags(entity)}"
+            words = f"{entity.text} is still {hold.text}. To end the hold: {release} --reason TEXT"
+            click.echo(words, err=True)
 
 
 def _parse_until(

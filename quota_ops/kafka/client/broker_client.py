@@ -179,7 +179,7 @@ class BrokerClient:
 
     @property
     def _label(self) -> str:
-        return f"cluster {self._connection.name}: {self._broker.label}"
+        return f"connection {self._connection.name}: {self._broker.label}"
 
     def _connect(self, timeout: float) -> LoggedClient:
         deadline = time.monotonic() + timeout
@@ -218,7 +218,7 @@ class BrokerClient:
         if found.cluster_id != cluster_id:
             self.close()
             raise WrongCluster(
-                f"cluster {self._connection.name}: expected the cluster {cluster_id}, but "
+                f"connection {self._connection.name}: expected the cluster {cluster_id}, but "
                 f"{self._broker.label} now belongs to {found.cluster_id}.",
                 "Nothing was sent to that cluster. Find out why the address leads to it.",
             )

@@ -50,7 +50,7 @@ class Cause(NamedTuple):
         if failure.broker is not None:
             remedy += f" The address is what broker {failure.broker} advertises. {ONLY_BOOTSTRAP}"
         return self.error(
-            f"cluster {facts['name']}: {self.message.format(**values)}.",
+            f"connection {facts['name']}: {self.message.format(**values)}.",
             f"{remedy} Nothing was read or changed.",
         )
 

@@ -123,7 +123,9 @@ def _start(connection: Connection) -> str:
     properties = connection.properties
     url = urlsplit(properties[_URL])
     at = f"{url.scheme}://{url.netloc}{url.path}"
-    return f"cluster {connection.name}: no token for OAuth client {properties[_CLIENT]!r} from {at}"
+    return (
+        f"connection {connection.name}: no token for OAuth client {properties[_CLIENT]!r} from {at}"
+    )
 
 
 def _make_unreachable(connection: Connection, why: str) -> Unreachable:
