@@ -8,7 +8,7 @@
 --
 -- The levels divide all clients into classes (quota_ops/precedence/resolution.py). A class is taken
 -- if a declared row decides it among the declared and the protected rows, and an unmanaged row of
--- another value, or that other clients share, decides it among these and all rows that stay; a
+-- another value, or that more clients share, decides it among these and all rows that stay; a
 -- leaving row takes it among all rows. A protected row takes it from the row that would decide
 -- without this one. Another spelling of a
 -- declared address takes it whatever its value, because clearing one leaves the address without a
@@ -48,6 +48,38 @@ WITH taken AS (
     AND ((u.level = 5 AND u.kept_6 IS NULL) OR (u.level = 6 AND NOT u.has_5))
   UNION -- client ids with a row of their own, of a user with an unmanaged one
   SELECT cluster, key, entity, declared_entity FROM sampled
+),
+
+-- How many client ids with a row of level 4 have one for a pair with the user of an unmanaged row.
+pairs AS (
+  SELECT u.cluster, u.key, u.entity, COUNT(*) AS ids
+  FROM unmanaged AS u
+  INNER JOIN levels AS p
+    ON
+      u.cluster = p.cluster AND u.key = p.key AND u.user_name = p.user_name
+      AND p.level = 1 AND p.rank >= u.rank
+  INNER JOIN levels AS c
+    ON
+      p.cluster = c.cluster AND p.key = c.key AND p.client_id = c.client_id
+      AND c.level = 4 AND c.kept IS NOT NULL
+  WHERE u.level = 3
+  GROUP BY u.cluster, u.key, u.entity
+),
+
+-- Rows of a user whose limit client ids share that had one of level 4 or 5 for themselves.
+gathering AS (
+  SELECT u.cluster, u.key, u.entity
+  FROM unmanaged AS u
+  LEFT JOIN pairs AS p ON u.cluster = p.cluster AND u.key = p.key AND u.entity = p.entity
+  LEFT JOIN (
+    SELECT cluster, key, COUNT(*) AS ids
+    FROM levels
+    WHERE level = 4 AND kept IS NOT NULL
+    GROUP BY cluster, key
+  ) AS c ON u.cluster = c.cluster AND u.key = c.key
+  WHERE
+    u.level = 3 AND NOT u.has_2
+    AND (u.kept_5 IS NOT NULL OR COALESCE(c.ids, 0) > COALESCE(p.ids, 0))
 )
 
 SELECT
@@ -60,5 +92,8 @@ INNER JOIN levels AS d
     AND d.side = 'declared'
 INNER JOIN levels AS u
   ON t.cluster = u.cluster AND t.key = u.key AND t.entity = u.entity AND u.side <> 'declared'
-WHERE u.value IS DISTINCT FROM d.value OR u.shared <> d.shared OR d.level = 9
+LEFT JOIN gathering AS g
+  ON d.level = 6 AND t.cluster = g.cluster AND t.key = g.key AND t.entity = g.entity
+WHERE
+  u.value IS DISTINCT FROM d.value OR u.shared <> d.shared OR d.level = 9 OR g.entity IS NOT NULL
 ORDER BY t.cluster, t.entity, t.key, t.declared_entity

@@ -20,6 +20,8 @@ UNMANAGED, PROTECTED, LEAVING = Side
 STAYING = (UNMANAGED, PROTECTED)
 AT = "2026-11-01T00:00:00+00:00"
 Rows = Mapping[tuple[Entity, str], float]
+Decided = tuple[Entity, float | None, tuple[str, ...]] | None
+"""The entity whose limit applies, its value, and the types that say who shares it."""
 _CLIENTS = [
     *({USER: user} for user in (*USERS, None)),
     *({CLIENT_ID: client_id} for client_id in (*CLIENT_IDS, None)),
@@ -82,28 +84,50 @@ def _find_moves(case: Case, side: str, left: Sequence[tuple[Entity, str]]) -> se
     without = {row: value for row, value in kept.items() if row in left}
     before, after = (_limits({**case.declared, **rows}) for rows in (without, kept))
     found = set()
-    resolved: list[tuple[str, Resolution, Resolution]] = []
-    for user, one in product((*USERS, FRESH), (*CLIENT_IDS, FRESH)):
-        sides = [side.resolve(RATE, user=user, client_id=one) for side in (before, after)]
-        resolved.append((RATE, sides[0], sides[1]))
+    for user in (*USERS, FRESH):
+        ids = (*CLIENT_IDS, FRESH)
+        first, last = (
+            {one: _decide(limits.resolve(RATE, user=user, client_id=one)) for one in ids}
+            for limits in (before, after)
+        )
+        for one in ids:
+            more = _list_sharers(last, one) - _list_sharers(first, one)
+            found |= _find_move(case, side, RATE, first[one], last[one], more=bool(more))
     for ip in (*ADDRESSES, "10.0.0.9"):
-        sides = [side.resolve_address(CONNECTIONS, ip=ip) for side in (before, after)]
-        resolved.append((CONNECTIONS, sides[0], sides[1]))
-    for key, before_it, after_it in resolved:
-        declared, in_force = _decide(before_it), _decide(after_it)
-        if declared is None or in_force is None or declared[1:] == in_force[1:]:
-            continue
-        is_declared = (declared[0], key) in case.declared
-        if is_declared and case.sides.get((in_force[0], key)) == side:
-            found.add((in_force[0].text, declared[0].text))
+        limits = [_decide(each.resolve_address(CONNECTIONS, ip=ip)) for each in (before, after)]
+        found |= _find_move(case, side, CONNECTIONS, *limits)
     return found
+
+
+def _find_move(
+    case: Case, side: str, key: str, declared: Decided, in_force: Decided, *, more: bool = False
+) -> set[tuple[str, str]]:
+    """Return the pair of rows between which a client moves, if a row of a side takes it.
+
+    An equal limit that no `more` clients share than before takes nothing away.
+    """
+    if declared is None or in_force is None:
+        return set()
+    if declared[0] == in_force[0] or (declared[1:] == in_force[1:] and not more):
+        return set()
+    is_declared = (declared[0], key) in case.declared
+    is_taken = is_declared and case.sides.get((in_force[0], key)) == side
+    return {(in_force[0].text, declared[0].text)} if is_taken else set()
+
+
+def _list_sharers(decided: Mapping[str, Decided], one: str) -> set[str]:
+    """Return the client ids that share the limit of one, if all clients of a user share it."""
+    own = decided[one]
+    if own is None or own[2] != (USER,):
+        return set()
+    return {other for other, limit in decided.items() if limit is not None and limit[0] == own[0]}
 
 
 def _limits(rows: Rows) -> Limits:
     return Limits(StoredQuota(entity, key, value) for (entity, key), value in rows.items())
 
 
-def _decide(resolution: Resolution) -> tuple[Entity, float | None, tuple[str, ...]] | None:
+def _decide(resolution: Resolution) -> Decided:
     """Return the entity that decides, its value, and the types that say who shares it."""
     applied = resolution.applied
     return None if applied is None else (applied.entity, applied.value, applied.level.types)
