@@ -166,7 +166,7 @@ def _validate(run: Run) -> None:
 
 def _apply(run: Run) -> None:
     from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
-    from quota_ops.stages.apply import apply_plan, write_repairs  # noqa: PLC0415 - as above
+    from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - as above
     from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - as above
 
     if failure := run.folder.about().provenance.failure:  # so it may be an old commit
@@ -179,8 +179,6 @@ def _apply(run: Run) -> None:
         settle_dead_runs(folder, cluster, run.find_audit)
         if run.typed is not None:
             apply_alter(folder, cluster, records, run.typed.until)
-        elif approved is None:
-            write_repairs(folder, cluster, records, progress=run.progress)
         else:
             apply_plan(folder, cluster, records, approved=approved, progress=run.progress)
 

@@ -18,7 +18,7 @@ from quota_ops.model.runs.run import StoredPlan
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.stored import from_json
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.stages.apply.approved_plan import load_approved_plan
+from quota_ops.stages.apply.approved_plan import load_plan
 from quota_ops.stages.report.forms import write_reports
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.parquet import to_rows
@@ -228,7 +228,7 @@ def test_a_damaged_artifact_is_told_and_hides_nothing(
     shutil.copytree(on_disk(whole), on_disk(folder))
     for values in broken(whole.read_json(name)):
         (folder.place / name).replace(json.dumps(values).encode())
-        told = error_from(partial(load_approved_plan, folder, plan.digest, approvals))
+        told = error_from(partial(load_plan, folder, plan.digest, approvals))
         assert (
             told is None
             or str(folder.place) in str(told)

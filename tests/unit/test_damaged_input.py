@@ -23,7 +23,7 @@ from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline.layout import line, plain
 from quota_ops.runs.chain import run_stages
 from quota_ops.runs.run import Run
-from quota_ops.stages.apply.approved_plan import load_approved_plan
+from quota_ops.stages.apply.approved_plan import load_plan
 from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report.forms import write_reports
 from quota_ops.store.ledger import ledger
@@ -185,11 +185,7 @@ def test_an_artifact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
     else:
         path.write_bytes(edited(path.read_bytes(), data.draw(EDITS)))
 
-    outcome(
-        lambda: load_approved_plan(
-            folder, run.folder.read_json(PLAN)["digest"], run.records.approvals
-        )
-    )
+    outcome(lambda: load_plan(folder, run.folder.read_json(PLAN)["digest"], run.records.approvals))
     outcome(lambda: write_reports(folder))
 
     assert not list(on_disk(folder).glob("*.part"))
@@ -220,9 +216,7 @@ def test_artifacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
 
     assert str(summarize_run(folder.place).trouble).startswith(f"{END.of(1)} is ")
     assert outcome(
-        lambda: load_approved_plan(
-            folder, run.folder.read_json(PLAN)["digest"], run.records.approvals
-        )
+        lambda: load_plan(folder, run.folder.read_json(PLAN)["digest"], run.records.approvals)
     )
     assert write_reports(folder).plan is None
 

@@ -12,12 +12,10 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NoResponse, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import resume_command
-from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
-from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import format_limit, same
-from quota_ops.model.quotas.rows import Batches, BatchRow, Key, Keys, LostLimit, Stored
+from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LostLimit, Stored
 from quota_ops.model.runs.outcome import (
     AS_INTENDED,
     DONE,
@@ -29,7 +27,7 @@ from quota_ops.model.runs.outcome import (
 )
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import command, counted
-from quota_ops.stages.apply.approved_plan import load_approved_plan, load_repairs
+from quota_ops.stages.apply.approved_plan import load_plan
 from quota_ops.stages.apply.intent import (
     is_as_planned,
     record_intents,
@@ -61,15 +59,16 @@ def apply_plan(
     cluster: Cluster,
     records: ClusterStore,
     *,
-    approved: str,
+    approved: str | None,
     progress: Progress = SILENT,
 ) -> tuple[Outcome, ...]:
     """Write the approved plan to the cluster, an outcome file per batch, and then applied.json.
 
-    `approved` is the digest as the approver typed it. Called
-    again after a crash, it resumes: values that the cluster already stores are not sent again. Rows
-    that are held at the moment of writing, were released since the plan, or whose temporary value
-    has ended, are not written.
+    `approved` is the digest as the approver typed it. None writes only the repairs of a plan that
+    guards block, and uses no decision: all other rows wait, for a call in the same run once the
+    plan is approved. Called again after a crash, it resumes: values that the cluster already stores
+    are not sent again. Rows that are held at the moment of writing, were released since the plan,
+    or whose temporary value has ended, are not written.
     Raises Refused when the digest does not match, a guard was not overridden, the cluster is now
     paused or frozen, another commit was applied meanwhile, a later run has begun to write, the
     ledger is missing, or any entity did not end as planned; ClusterTrouble when the cluster became
@@ -77,7 +76,7 @@ def apply_plan(
     is written.
     """
     # Why here: nothing in the folder counts before it is known to be the plan that was approved.
-    plan, batches = load_approved_plan(folder, approved, records.approvals)
+    plan, batches = load_plan(folder, approved, records.approvals)
     # Why here: it reads only the run store, so a run that is too late sends no request at all.
     refuse_if_overtaken(folder, records)
     # Why here: the last check that leaves no trace; a pause may have begun since the plan.
@@ -88,63 +87,21 @@ def apply_plan(
     lost = folder.read(DESCRIBED).lost
     described = _describe(cluster, find_moved, lost)
     # Why here: before anything that another run could see, so that no two runs use one approval.
-    record_use(folder, records.approvals, plan)
-    target = _Target(folder, cluster, records, progress, find_moved, lost)
-    return _write(target, plan, batches, described)
-
-
-def write_repairs(
-    folder: RunFolder, cluster: Cluster, records: ClusterStore, *, progress: Progress = SILENT
-) -> tuple[Outcome, ...]:
-    """Write only the repairs of a plan that guards block, and outcomes as `apply_plan` does.
-
-    All other rows wait; `apply_plan` writes them in the same run once the plan is approved. It uses
-    no decision. Raises like `apply_plan` does, except that no approval is needed.
-    """
-    plan, batches = load_repairs(folder, records.approvals)
-    refuse_if_overtaken(folder, records)
-    refuse_while_paused(plan.policy)
-    find_moved = watch_brokers(folder, cluster, plan, records)
-    lost = folder.read(DESCRIBED).lost
-    target = _Target(folder, cluster, records, progress, find_moved, lost)
-    return _write(target, plan, batches, _describe(cluster, find_moved, lost), only=plan.repairs)
-
-
-class _Target(NamedTuple):
-    """The cluster that is written, and where the run records it."""
-
-    folder: RunFolder
-    cluster: Cluster
-    records: ClusterStore
-    progress: Progress
-    find_moved: Callable[[], Mapping[Key, str]]
-    lost: Sequence[LostLimit]
-
-
-def _write(
-    target: _Target,
-    plan: Plan,
-    batches: Batches,
-    described: "_Described",
-    *,
-    only: tuple[Difference, ...] | None = None,
-) -> tuple[Outcome, ...]:
-    """Write the rows of a plan, or `only` some of them, and record the outcome of each."""
-    folder, cluster, records, progress, find_moved, lost = target
+    if approved is not None:
+        record_use(folder, records.approvals, plan)
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
     record_claim(folder, records)
-    part = plan if only is None else replace(plan, differences=only)
+    part = plan if approved is not None else replace(plan, differences=plan.repairs)
     # Why here: before the first request. If this process dies, the ledger has what may arrive.
     noted = record_intents(folder, part, described.stored, records)
-    waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     attempt = Attempt(folder)
     checks = _Checks(
         plan.policy,
         records.holds,
         watch_releases(folder, part, records, noted),
         {row.id: row.until for row in part.writes if row.until is not None},
-        frozenset(waiting),
+        frozenset({row.id for row in plan.writes} - {row.id for row in part.writes}),
         find_moved,
         lost,
     )

@@ -21,50 +21,33 @@ from quota_ops.store.run.files import APPLIED, PLAN, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 
 
-def load_approved_plan(folder: RunFolder, approved: str, approvals: Place) -> tuple[Plan, Batches]:
+def load_plan(folder: RunFolder, approved: str | None, approvals: Place) -> tuple[Plan, Batches]:
     """Return the run's plan and the batches that write it.
 
-    `approved` is the digest as the approver typed it. Approvals and overrides are read from the
-    record in `approvals`, never from the run's own files. Raises InvalidInput when a file is
-    damaged; Refused when the plan is of another time, the files do not belong together, the digest
-    does not match, a guard blocks and is not overridden, an approval is missing, or the broker has
-    not accepted every batch (validate-only).
+    `approved` is the digest as the approver typed it; None if only repairs are written, which no
+    guard stops. Approvals and overrides are read from the record in `approvals`, never from the
+    run's own files. Raises InvalidInput when a file is damaged; Refused when the plan is of another
+    time, the files do not belong together, the digest does not match, a guard blocks and is not
+    overridden, an approval is missing, or the broker has not accepted every batch (validate-only).
     """
-    if folder.about().as_of is None:
-        refuse_unless_approves(approved, folder, _load_intact_plan(folder))
-    plan, batches, valid = _load_compared_plan(folder, approvals)
-    refuse_unless_guards_pass(plan)
-    if approval.needs_approval(plan) and not any(
-        decision.said is approval.DecisionKind.APPROVED for decision in valid
-    ):
-        raise build_approval_error(folder, plan)
-    _refuse_unless_validated(folder, batches)
-    return plan, batches
-
-
-def load_repairs(folder: RunFolder, approvals: Place) -> tuple[Plan, Batches]:
-    """Return the run's plan and its batches; guards do not stop its repairs.
-
-    Raises like `load_approved_plan` if the files do not belong together or are not validated.
-    """
-    plan, batches, _ = _load_compared_plan(folder, approvals)
-    _refuse_unless_validated(folder, batches)
-    return plan, batches
-
-
-def _load_compared_plan(
-    folder: RunFolder, approvals: Place
-) -> tuple[Plan, Batches, tuple[approval.Decision, ...]]:
-    """Return the intact plan, its batches, and the decisions that are valid for it."""
     if (time := folder.about().as_of) is not None:
         raise Refused(
             f"this plan shows what a run at {time} would do",
             "Nothing was written. Make a plan without --as-of.",
         )
     plan, batches = _load_intact_plan(folder), folder.batches()
+    if approved is not None:
+        refuse_unless_approves(approved, folder, plan)
     _judge_again(folder, plan)
     valid = decisions.find_valid_decisions(folder, approvals, plan)
-    return plan.with_guards(approval.mark_overridden(plan.guards, valid)), batches, valid
+    plan = plan.with_guards(approval.mark_overridden(plan.guards, valid))
+    if approved is not None:
+        refuse_unless_guards_pass(plan)
+        said = {decision.said for decision in valid}
+        if approval.needs_approval(plan) and approval.DecisionKind.APPROVED not in said:
+            raise build_approval_error(folder, plan)
+    _refuse_unless_validated(folder, batches)
+    return plan, batches
 
 
 def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:
