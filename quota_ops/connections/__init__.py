@@ -8,10 +8,11 @@ a value.
 import logging
 import os
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from pathlib import Path
-from typing import NamedTuple, NoReturn
+from typing import NamedTuple, NoReturn, Self
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE
@@ -50,6 +51,75 @@ class Line:
     reference: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The resolved settings of a connection; `repr` shows no value, and pickling it fails.
+
+    `source` is the path of the file, or the name of another source of the settings. A subclass
+    says what its settings may be.
+    """
+
+    name: str
+    source: str
+    lines: Mapping[str, Line] = field(repr=False)
+
+    @classmethod
+    def find(
+        cls,
+        name: str,
+        example: str,
+        *,
+        file: Path | None = None,
+        first: str | None = None,
+        before: str | None = None,
+        remedy: str = "Write that file",
+    ) -> Self:
+        """Find a connection by name, and read its file.
+
+        It is `file` if given; else the file whose path is in QUOTA_OPS_CONNECTION_NAME, if set;
+        else NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or
+        when it cannot be read. The error begins with `first`, or with `before`, if that names a
+        place that the caller searched, and ends with the remedy and the example.
+        """
+        if before:
+            first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
+        text, found = _read_connection(name, f"{remedy}, for example:\n{example}", file, first)
+        return cls.parse(text, name=name, source=str(found), folder=found.parent)
+
+    @classmethod
+    def parse(cls, text: str, *, name: str, source: str, folder: Path | None = None) -> Self:
+        """Parse a connection file's text. Raises InvalidInput with the invalid line.
+
+        Relative paths are relative to `folder`, by default the current folder.
+        """
+        lines = cls.resolve(cls.read_entries(text, source), source, folder or Path())
+        return cls(name, source, lines)
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
+        """Build a connection from settings that are not in a file, without replacing `${...}`.
+
+        Raises InvalidInput with the source, as `parse` does.
+        """
+        entries = [Entry(setting, value, source) for setting, value in settings.items()]
+        return cls(name, source, cls.resolve(entries, source, None))
+
+    @staticmethod
+    def read_entries(text: str, source: str) -> Sequence[Entry]:
+        """Return the entries of a file. Raises InvalidInput at the first line that is none."""
+        return read_entries(text, source)
+
+    @staticmethod
+    def resolve(entries: Sequence[Entry], source: str, folder: Path | None) -> Mapping[str, Line]:
+        """Return the settings; `${...}` is replaced in a file of `folder`, and only there."""
+        raise NotImplementedError
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            "a connection contains secrets, so it cannot be pickled; find it again by name"
+        )
+
+
 def connections_folder() -> Path:
     """Return the folder of the connection files: $QUOTA_OPS_CONNECTIONS, or a user folder."""
     if chosen := os.environ.get("QUOTA_OPS_CONNECTIONS"):
@@ -59,16 +129,10 @@ def connections_folder() -> Path:
     return user_config_path("quota-ops") / "connections"
 
 
-def read_connection(
-    name: str, *, example: str, file: Path | None = None, first: str | None = None
+def _read_connection(
+    name: str, example: str, file: Path | None, first: str | None
 ) -> tuple[str, Path]:
-    """Find the file of a connection by name; return its text and its path.
-
-    Reads `file` if given; else the file whose path is in QUOTA_OPS_CONNECTION_NAME, if set; else
-    NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
-    cannot be read. The error begins with `first`, the places searched before, and ends with
-    `example`.
-    """
+    """Find the file of a connection by name; return its text and its path."""
     if not CONNECTION_NAME.fullmatch(name):
         raise InvalidInput(f"{name!r} is not a connection name.", f"A name {CONNECTION_RULE}.")
     if file is not None:

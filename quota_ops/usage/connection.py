@@ -1,11 +1,9 @@
 """A connection to a Prometheus: its address and credentials, kept outside Git."""
 
 import re
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import NoReturn, Self
 from urllib.parse import urlsplit
 
 from quota_ops import connections
@@ -34,29 +32,26 @@ _NEEDS = {
 _HEADER = re.compile(r"[A-Za-z0-9-]{1,100}")
 
 
-@dataclass(frozen=True, slots=True)
-class PrometheusConnection:
-    """The resolved settings of a Prometheus; `repr` shows no value, and pickling it fails."""
+class PrometheusConnection(connections.Settings):
+    """The resolved settings of a Prometheus."""
 
-    name: str
-    source: str
-    lines: dict[str, connections.Line] = field(repr=False)
-
-    @classmethod
-    def parse(cls, text: str, *, name: str, source: str, folder: Path) -> Self:
-        """Parse a connection file's text. Raises InvalidInput with the invalid line."""
-        return cls(
-            name, source, _resolve_settings(connections.read_entries(text, source), source, folder)
-        )
-
-    @classmethod
-    def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
-        """Build a connection from settings that are not in a file, without replacing `${...}`.
-
-        Raises InvalidInput with the source, as `parse` does.
-        """
-        entries = [connections.Entry(setting, value, source) for setting, value in settings.items()]
-        return cls(name, source, _resolve_settings(entries, source, None))
+    @staticmethod
+    def resolve(
+        entries: Sequence[connections.Entry], source: str, folder: Path | None
+    ) -> dict[str, connections.Line]:
+        """Return the settings, known ones that fit together."""
+        lines: dict[str, connections.Line] = {}
+        for entry in entries:
+            _require_known(entry, lines)
+            value, references = connections.resolve_references(entry, folder)
+            if not value or not value.isprintable():
+                connections.refuse(entry.place, entry.name, "has no value that can be sent")
+            if entry.name.endswith(".location"):
+                file = (folder or Path()) / value
+                value = str(connections.find_file(entry.name, file, entry.place))
+            lines[entry.name] = connections.Line(value, entry.place, references)
+        _check_together(lines, source)
+        return lines
 
     @property
     def url(self) -> str:
@@ -105,41 +100,10 @@ class PrometheusConnection:
                 return f"{name} ({line.place})"
         return f"{self.source}, which has no credentials"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a connection contains secrets, so it cannot be pickled; find it again by name"
-        )
-
 
 def find_prometheus(name: str, *, before: str | None = None) -> PrometheusConnection:
-    """Find the connection to a Prometheus by name, as that to a Kafka, and read it.
-
-    Raises InvalidInput when there is none, or when it cannot be read. `before` names a place that
-    the caller searched without success, for that error.
-    """
-    first, remedy = None, "Write that file"
-    if before:
-        first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
-    example = f"{remedy}, for example:\n{_EXAMPLE}"
-    text, found = connections.read_connection(name, example=example, first=first)
-    return PrometheusConnection.parse(text, name=name, source=str(found), folder=found.parent)
-
-
-def _resolve_settings(
-    entries: Iterable[connections.Entry], source: str, folder: Path | None
-) -> dict[str, connections.Line]:
-    """Return the settings; `${...}` is replaced in a file of `folder`, and only there."""
-    lines: dict[str, connections.Line] = {}
-    for entry in entries:
-        _require_known(entry, lines)
-        value, references = connections.resolve_references(entry, folder)
-        if not value or not value.isprintable():
-            connections.refuse(entry.place, entry.name, "has no value that can be sent")
-        if entry.name.endswith(".location"):
-            value = str(connections.find_file(entry.name, (folder or Path()) / value, entry.place))
-        lines[entry.name] = connections.Line(value, entry.place, references)
-    _check_together(lines, source)
-    return lines
+    """Find the connection to a Prometheus by name: see `Settings.find`."""
+    return PrometheusConnection.find(name, _EXAMPLE, before=before)
 
 
 def _require_known(entry: connections.Entry, lines: dict[str, connections.Line]) -> None:

@@ -1,13 +1,9 @@
 """A connection: the addresses and credentials of one cluster, kept outside Git."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NoReturn, Self
 
-from quota_ops.connections import Entry, Line, read_connection
+from quota_ops.connections import Settings
 from quota_ops.kafka.connection.file import read_file, resolve_settings
-from quota_ops.kafka.connection.rules import check_together
 from quota_ops.kafka.connection.settings import DEFAULTS, OAUTHBEARER
 
 _EXAMPLE = """\
@@ -24,37 +20,11 @@ Run `quota-ops sandbox start`: it starts a Kafka on this machine and writes that
   For your own cluster, write the file yourself"""
 
 
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """The resolved settings of one cluster; `repr` shows no value, and pickling it fails.
+class Connection(Settings):
+    """The resolved settings of one cluster."""
 
-    `source` is the path of the file, or the name of another source of the settings.
-    """
-
-    name: str
-    source: str
-    lines: Mapping[str, Line] = field(repr=False)
-
-    @classmethod
-    def parse(cls, text: str, *, name: str, source: str, folder: Path | None = None) -> Self:
-        """Parse a connection file's text. Raises InvalidInput with the invalid line.
-
-        Relative paths are relative to `folder`, by default the current folder.
-        """
-        lines = resolve_settings(read_file(text, source), folder or Path())
-        check_together(lines, source)
-        return cls(name, source, lines)
-
-    @classmethod
-    def of(cls, settings: Mapping[str, str], *, name: str, source: str) -> Self:
-        """Build a connection from settings that are not in a file, without replacing `${...}`.
-
-        Raises InvalidInput with the source, as `parse` does.
-        """
-        entries = [Entry(setting, value, source) for setting, value in settings.items()]
-        lines = resolve_settings(entries, None)
-        check_together(lines, source)
-        return cls(name, source, lines)
+    read_entries = staticmethod(read_file)
+    resolve = staticmethod(resolve_settings)
 
     @property
     def properties(self) -> dict[str, str]:
@@ -100,30 +70,14 @@ class Connection:
             return f"the secret behind {line.reference}"
         return f"{setting} ({self.place(setting)})"
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "a connection contains secrets, so it cannot be pickled; find it again by name"
-        )
-
 
 def find_connection(
     name: str, *, file: Path | None = None, before: str | None = None
 ) -> Connection:
-    """Find a connection by name and read it.
-
-    Reads `file` if given; else the file whose path is in QUOTA_OPS_CONNECTION_NAME, if set; else
-    NAME.properties in `connections_folder()`. Raises InvalidInput when there is none, or when it
-    cannot be read. `before` names a place that the caller searched without success; the error
-    lists it instead of the option --connection.
-    """
+    """Find the connection to a cluster by name: see `Settings.find`."""
     remedy = _STARTED if name == SANDBOX else "Write that file"
     first = "--connection FILE  not given"
-    if before:
-        first, remedy = f"{before}  not defined", f"Define {before}, or write that file"
-    text, found = read_connection(
-        name, example=f"{remedy}, for example:\n{_EXAMPLE}", file=file, first=first
-    )
-    return Connection.parse(text, name=name, source=str(found), folder=found.parent)
+    return Connection.find(name, _EXAMPLE, file=file, first=first, before=before, remedy=remedy)
 
 
 _KEYWORDS = frozenset({"CN", "C", "L", "ST", "STREET", "O", "OU", "DC", "UID"})

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quota_ops.connections import Entry, Line, find_file, read_entries, refuse, resolve_references
+from quota_ops.kafka.connection.rules import check_together
 from quota_ops.kafka.connection.settings import ALIASES, JAVA_NAMES, NOT_OFFERED, SETTINGS, Setting
 from quota_ops.model.errors import InvalidInput
 
@@ -25,12 +26,12 @@ def read_file(text: str, source: str) -> Sequence[Entry]:
     return _read_java_entries(text, source) or list(read_entries(text, source))
 
 
-def resolve_settings(entries: Sequence[Entry], folder: Path | None) -> dict[str, Line]:
+def resolve_settings(entries: Sequence[Entry], source: str, folder: Path | None) -> dict[str, Line]:
     """Return the settings by librdkafka's names, in their order.
 
     In a file of `folder`, `${...}` is replaced; settings from elsewhere have no folder.
     Raises InvalidInput at the first one that repeats another, is unknown or unsupported, or refers
-    to a variable or file that does not exist.
+    to a variable or file that does not exist, and for settings that do not fit together.
     """
     lines: dict[str, Line] = {}
     for entry in _rename_entries(entries):
@@ -40,6 +41,7 @@ def resolve_settings(entries: Sequence[Entry], folder: Path | None) -> dict[str,
         value, references = resolve_references(entry._replace(name=setting.name), folder)
         value = _check_value(setting, value, entry.place, folder or Path())
         lines[setting.name] = Line(value, entry.place, references)
+    check_together(lines, source)
     return lines
 
 
