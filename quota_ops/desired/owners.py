@@ -11,7 +11,7 @@ import yaml
 from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
-from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show
+from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show, text_that
 from quota_ops.desired.yaml.shapes import OWNER
 from quota_ops.desired.yaml.source import Source
 from quota_ops.findings.codes import CODES, NOBODY_APPROVES
@@ -112,23 +112,17 @@ def _read_prefix(field: str, node: yaml.Node) -> str:
     return text
 
 
-def _read_path(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
-    if not INVENTORY.fullmatch(text) or "://" in text:
-        raise Misread(
-            f"{show(text)} is not a path below the cluster's folder.",
-            "For example payments.yaml, or payments/ for every file in that folder.",
-        )
-    return text
-
-
 _READERS: dict[str, Callable[[str, yaml.Node], str]] = {
     "users": _read_name,
     "user_prefixes": _read_prefix,
     "client_ids": _read_name,
     "client_id_prefixes": _read_prefix,
     "ips": _read_address,
-    "files": _read_path,
+    "files": text_that(
+        lambda text: INVENTORY.fullmatch(text) and "://" not in text,
+        "is not a path below the cluster's folder.",
+        "For example payments.yaml, or payments/ for every file in that folder.",
+    ),
     "code_owners": read_note,
 }
 

@@ -1,5 +1,6 @@
 """The fields `profiles`, sets of limits with a name, and `use`, files with profiles to share."""
 
+import re
 from collections.abc import Mapping
 from decimal import Decimal
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from quota_ops.desired.yaml.fields import (
     read_value,
     read_values,
 )
-from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, show
+from quota_ops.desired.yaml.scalars import read_note, show, text_that
 from quota_ops.desired.yaml.shapes import PROFILE, USE
 from quota_ops.desired.yaml.source import Source, Span
 
@@ -92,11 +93,8 @@ def read_uses(source: Source, field: FieldNodes) -> tuple[Use, ...]:
     return tuple(uses.values())
 
 
-def _read_file(field: str, node: yaml.Node) -> str:
-    text = read_text(field, node)
-    if "/" in text or not text.endswith((".yaml", ".yml")) or text.startswith("."):
-        raise Misread(
-            f"{show(text)} is not the name of a YAML file in the folder _shared.",
-            "For example use: [gold.yaml].",
-        )
-    return text
+_read_file = text_that(
+    re.compile(r"[^./][^/]*\.ya?ml").fullmatch,
+    "is not the name of a YAML file in the folder _shared.",
+    "For example use: [gold.yaml].",
+)

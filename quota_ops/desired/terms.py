@@ -17,13 +17,11 @@ from quota_ops.desired.yaml.fields import (
     read_value,
     read_values,
 )
-from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, read_time, show
+from quota_ops.desired.yaml.scalars import read_note, read_time, text_that
 from quota_ops.desired.yaml.shapes import OVERRIDE
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.quota import QUOTA_KEYS
-
-_TOPIC = re.compile(r"[a-zA-Z0-9._-]{1,249}|[a-zA-Z0-9._-]{1,249}\*")
 
 
 class Reference(NamedTuple):
@@ -131,18 +129,12 @@ def _read_topics(
     return tuple(topics)
 
 
-def _read_topic(field: str, node: yaml.Node) -> str:
-    """Read a topic's name, or a prefix with `*`.
-
-    Source: org.apache.kafka.common.internals.Topic.
-    """
-    text = read_text(field, node)
-    if not _TOPIC.fullmatch(text):
-        raise Misread(
-            f"{show(text)} is neither a topic nor a prefix of topics.",
-            "Write a name of letters, digits, '.', '_' and '-', or a prefix like orders-*.",
-        )
-    return text
+_read_topic = text_that(
+    re.compile(r"[a-zA-Z0-9._-]{1,249}\*?").fullmatch,
+    "is neither a topic nor a prefix of topics.",
+    "Write a name of letters, digits, '.', '_' and '-', or a prefix like orders-*.",
+)
+"""Reads a topic's name, or a prefix with `*`. Source: org.apache.kafka.common.internals.Topic."""
 
 
 def _read_overrides(

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 import yaml
@@ -72,6 +73,20 @@ def read_text(field: str, node: yaml.Node) -> str:
             f'Put it in quotes: {field}: "{show(text)}".',
         )
     return text
+
+
+def text_that(
+    fits: Callable[[str], object], why: str, remedy: str
+) -> Callable[[str, yaml.Node], str]:
+    """Return a reader of text, whose Misread says `why` about text that does not fit."""
+
+    def read(field: str, node: yaml.Node) -> str:
+        text = read_text(field, node)
+        if not fits(text):
+            raise Misread(f"{show(text)} {why}", remedy)
+        return text
+
+    return read
 
 
 def read_note(field: str, node: yaml.Node) -> str:

@@ -49,24 +49,14 @@ def is_cluster_id(text: str) -> bool:
     return text != "" and text.isprintable() and " " not in text
 
 
-def _read_cluster_id(field: str, node: yaml.Node) -> str:
-    text = scalars.read_text(field, node)
-    if not is_cluster_id(text):
-        raise scalars.Misread(
-            f"{scalars.show(text)} is not a cluster id.",
-            "Get the id with kafka-cluster.sh cluster-id.",
-        )
-    return text
-
-
-def _read_connection_name(field: str, node: yaml.Node) -> str:
-    text = scalars.read_text(field, node)
-    if not CONNECTION_NAME.fullmatch(text):
-        raise scalars.Misread(
-            f"{scalars.show(text)} is not a connection name. A name {CONNECTION_RULE}.",
-            "Write the name of a connection file; addresses and secrets stay there, outside Git.",
-        )
-    return text
+_read_cluster_id = scalars.text_that(
+    is_cluster_id, "is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
+)
+_read_connection_name = scalars.text_that(
+    CONNECTION_NAME.fullmatch,
+    f"is not a connection name. A name {CONNECTION_RULE}.",
+    "Write the name of a connection file; addresses and secrets stay there, outside Git.",
+)
 
 
 def _read_paused(field: str, node: yaml.Node) -> str:
