@@ -165,9 +165,8 @@ def _require_only(
             expected[key] = (value, *expected[key][1:])
     found = _read_limits(after, source)
     added = {key: value for key, value in values.items() if key not in expected}
-    if any(key not in found or found.pop(key)[0] != value for key, value in added.items() if value):
-        raise Unsafe(f"the file would not be read as intended afterwards: {_BY_HAND}")
-    if found != expected:
+    is_added = all(key in found and found.pop(key)[0] == of for key, of in added.items() if of)
+    if not is_added or found != expected:
         raise Unsafe(f"the file would not be read as intended afterwards: {_BY_HAND}")
 
 
@@ -203,9 +202,7 @@ def _find_limit(entries: Mapping[str, yaml.Node], key: Key) -> tuple[Key, yaml.N
 
 
 def _set(source: Source, key: Key, node: yaml.Node, value: float) -> Edit:
-    spelled = spell_limit(QUOTA_KEYS[key.key], value)
-    if spelled is None:
-        raise Unsafe(f"YAML cannot declare {format_limit(key.key, value)}")
+    spelled = _spell(key, value)
     start, end = node.start_mark.index, node.end_mark.index
     is_block = isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
     if is_block or source.text[start] in "&!" or "\n" in source.text[start:end]:
