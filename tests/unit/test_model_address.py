@@ -2,7 +2,13 @@
 
 import pytest
 
-from quota_ops.precedence.addresses import normalize_address, read_address
+from quota_ops.model.quotas.rows import LostLimit
+from quota_ops.precedence.addresses import (
+    explain_same_address,
+    find_shortest,
+    normalize_address,
+    read_address,
+)
 
 
 @pytest.mark.parametrize(
@@ -57,3 +63,27 @@ def test_a_name_is_the_address_that_brokers_take_it_for(name: str, expected: str
 def test_what_a_person_types_has_one_meaning(typed: str, expected: str | None) -> None:
     """What some programs read as another address, or that leads to one interface, is rejected."""
     assert read_address(typed) == expected
+
+
+@pytest.mark.parametrize(
+    ("entity", "shortest", "how"),
+    [
+        ("ip=010.0.0.7", "ip=10.0.0.7", "in another spelling"),
+        ("ip=gateway", None, "if the broker resolves the name to it"),
+        ("ip=<default>", None, "if the broker resolves the name to it"),
+    ],
+)
+def test_another_name_of_a_declared_address(entity: str, shortest: str | None, how: str) -> None:
+    """The spelling that Git may have is known, and the reason names what brokers do with both."""
+    assert find_shortest(entity) == shortest
+    assert explain_same_address(entity).startswith(f"the same address {how}: each broker applies ")
+
+
+def test_a_limit_that_brokers_lost() -> None:
+    """The reason names the other spelling, which was cleared."""
+    lost = LostLimit("ip=10.0.0.1", "connection_creation_rate", 5.0, "ip=::ffff:10.0.0.1")
+    assert lost.id == ("ip=10.0.0.1", "connection_creation_rate")
+    assert lost.words == (
+        "stored, but not in force since ip=::ffff:10.0.0.1, the same address in another spelling, "
+        "was cleared"
+    )

@@ -234,3 +234,11 @@ def count_seen(effect: Effect, entity: Entity) -> Seen:
     if names.get(CLIENT_ID) is None and True in unnamed:
         listed[unnamed[True]] += len(CLIENT_IDS) - listed.total() - effect.own_client_ids
     return Seen(unnamed.get(True), unnamed.get(False), +listed, effect.own_client_ids)
+
+
+def test_equal_limits_are_shared_by_the_same_clients() -> None:
+    """The text of the entity may differ, but not the value, nor who shares it."""
+    limit = Limit(5.0, "user=alice", (USER,))
+    assert limit.equals(Limit(5.0, "user=<default>", (USER,)))
+    assert not limit.equals(Limit(5.0, "user=alice", (CLIENT_ID, USER)))
+    assert not limit.equals(Limit(6.0, "user=alice", (USER,)))

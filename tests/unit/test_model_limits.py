@@ -13,6 +13,7 @@ from quota_ops.model.quotas.quota import (
     BYTE_UNITS,
     QUOTA_KEYS,
     explain_unalterable,
+    find_applied,
     format_limit,
     format_number,
     in_byte_unit,
@@ -136,3 +137,19 @@ def test_rows_that_no_broker_lets_anybody_alter(
 ) -> None:
     """A stored row can be altered like any other, or there is one reason why not."""
     assert explain_unalterable(types, key) == reason
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "applied"),
+    [
+        ("connection_creation_rate", nan, 0.0),
+        ("connection_creation_rate", 0.5, 0.0),
+        ("connection_creation_rate", 2.5, 2.5),
+        ("producer_byte_rate", 0.5, 0.5),
+        ("producer_byte_rate", 2.0**63, inf),
+        ("future_rate", nan, inf),
+    ],
+)
+def test_what_brokers_apply_for_a_stored_value(key: str, value: float, applied: float) -> None:
+    """A part of a connection blocks an address; what is no limit of a client is infinite."""
+    assert find_applied(key, value) == applied

@@ -3,6 +3,7 @@
 import pytest
 
 from quota_ops.model.plans.policy import EVERYTHING, Policy
+from quota_ops.model.plans.scope import NEWLY_PROTECTED, PROTECTED, judge_scope
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.rows import DesiredRow, StoredQuota
@@ -57,3 +58,17 @@ def test_what_was_ours_is_not_adopted_again() -> None:
     (found,) = find_adoptions(STORED, [BOB], POLICY, None)
 
     assert (found.adopted, found._replace(was_managed=True).adopted) == (True, False)
+
+
+def test_which_rows_runs_may_write() -> None:
+    """Each stored row has whether it is in scope, and why it is left alone although it is."""
+
+    def judge(applied: Policy | None) -> list[tuple[bool, str | None]]:
+        return [
+            (row.in_scope, row.hands_off or None) for row in judge_scope(POLICY, STORED, applied)
+        ]
+
+    known = [(True, None), (True, "unknown quota key"), (True, None)]
+    assert judge(None) == [*known, (True, PROTECTED), (False, None)]
+    before = Policy("demo", "id", "demo", scope=(USERS,))
+    assert judge(before) == [*known, (True, NEWLY_PROTECTED), (False, None)]

@@ -7,7 +7,16 @@ from quota_ops.model.errors import Unreachable
 from quota_ops.model.finding import Finding, Location, Problem
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.rows import DesiredRow, Key
-from quota_ops.model.runs.review import BaseFiles, ClusterReview, Links, Review, Unjudged
+from quota_ops.model.runs.review import (
+    BaseFiles,
+    ClusterReview,
+    Later,
+    LaterChange,
+    Links,
+    Review,
+    Unjudged,
+    list_later_changes,
+)
 from tests.unit.report_sample import PLAN, PLANNED
 
 FILE = "desired_state/demo"
@@ -86,3 +95,21 @@ def test_a_renamed_folder_has_its_earlier_name() -> None:
     assert [
         cluster.earlier_name for cluster in (kept, replace(renamed, is_removed=True), REMOVED)
     ] == [None] * 3
+
+
+def test_what_a_branch_changes_for_a_later_time() -> None:
+    """A row is listed if its later value changes; a line that moves changes nothing."""
+    key = Key("user=alice", "producer_byte_rate")
+    now, until = DesiredRow("demo", *key, 5.0, None, None, "a.yaml", 1), "2026-12-01T00:00:00Z"
+    ends = now._replace(value=9.0, until=until, returns_to=5.0)
+    falls = ends._replace(derivation="9 B/s until 1 December, then 3 B/s (a.yaml:7)")
+    moved = falls._replace(derivation="9 B/s until 1 December, then 3 B/s (a.yaml:8)")
+    before, after = Later(until, "5 B/s"), Later(until, "3 B/s")
+    restored = LaterChange(*key, 9.0, None, before, True, False)
+    changed = LaterChange(*key, 9.0, before, after, False, False)
+
+    assert list_later_changes({key: now}, {key: ends}) == (restored,)
+    assert list_later_changes({key: ends}, {key: falls}) == (changed,)
+    assert list_later_changes({key: falls}, {key: moved}) == ()
+    reviews = [ClusterReview("demo", FILE, later_changes=(one,)) for one in (restored, changed)]
+    assert [review.has_new_later for review in reviews] == [False, True]

@@ -34,6 +34,7 @@ class Case:
     hours: float = 14 * 24
     """For how many of 336 hours each series has samples."""
     brokers: int = 1
+    without_names: tuple[str, ...] = ()
 
 
 CASES = {
@@ -101,6 +102,10 @@ CASES = {
         ),
         brokers=0,
     ),
+    "series without names": Case(
+        (None, "some series of this key have no names of clients, so it may be the use of others"),
+        without_names=("producer_byte_rate",),
+    ),
     "a limit that fits, and too little seen": Case(None, ((700_000, 800_000),), seen=0.1),
     "unused": Case((None, "nobody used it: remove it if nobody will"), (), verdict=Verdict.UNUSED),
     "unknown": Case((None, "no rules"), (), verdict=Verdict.UNKNOWN, reason="no rules"),
@@ -130,7 +135,8 @@ def test_what_use_suggests(case: Case) -> None:
     quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
     time, coverage = (AT - timedelta(days=14), AT), {"1": case.seen}
     overview = UseOverview(
-        "c", *time, 60, 60, coverage, case.seen, case.brokers, 1, AT, [quota], {}, ()
+        *("c", *time, 60, 60, coverage, case.seen, case.brokers, 1, AT, [quota], {}, ()),
+        without_names=case.without_names,
     )
 
     found = list(suggest_limits(overview, 20))

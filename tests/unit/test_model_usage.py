@@ -1,11 +1,14 @@
 """Metrics in cluster.yaml, and what belongs to which quota."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.seen import count_each, count_together, join_seen
+from quota_ops.model.usage.series import Time, time_of
 from quota_ops.model.usage.usage import Metric
 from quota_ops.model.usage.use import (
     QuotaUse,
@@ -126,3 +129,10 @@ def test_a_scraped_broker_is_the_registered_one_that_its_label_shows(
     brokers = [BrokerFacts(number, f"{host}:9092") for number, host in enumerate(hosts)]
     found = match_brokers(labels, brokers)
     assert found == (None if expected is None else tuple(map(tuple, expected)))
+
+
+def test_the_time_of_a_day() -> None:
+    """A recorded day begins and ends at midnight in UTC."""
+    assert time_of("2026-11-26") == Time(
+        datetime(2026, 11, 26, tzinfo=UTC), datetime(2026, 11, 27, tzinfo=UTC)
+    )

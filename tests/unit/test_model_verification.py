@@ -2,6 +2,7 @@
 
 from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult
+from tests.unit.report_sample import FAILED, TROUBLED
 
 
 def test_who_was_asked() -> None:
@@ -13,3 +14,11 @@ def test_who_was_asked() -> None:
     assert answer.named == "the bootstrap address link:9094"
     answer = BrokerResult.of_absent(Absent(3, None, "is missing"))
     assert (answer.named, answer.agrees, answer.error) == ("broker 3", False, "is missing")
+
+
+def test_what_verify_compared() -> None:
+    """The rows that differ are compared too, and a run without a broker's response skips none."""
+    assert [(report.compared, report.skipped) for report in (TROUBLED, FAILED)] == [
+        (412, 0),
+        (0, 0),
+    ]
