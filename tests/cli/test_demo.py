@@ -102,6 +102,7 @@ def test_the_demo_shows_what_it_tells(tmp_path: Path) -> None:
     assert not (tmp_path / "user").exists()
 
 
+@pytest.mark.matrix  # that each of its programs ends with its parent, faster tests show
 def test_a_killed_demo_leaves_no_process(tmp_path: Path) -> None:
     """SIGKILL while Airflow is starting ends Kafka, Spark and Airflow too."""
     with subprocess.Popen(

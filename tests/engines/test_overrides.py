@@ -34,7 +34,7 @@ from tests.engines.overrides_oracle import (
     list_verified,
     make_case,
 )
-from tests.engines.runs import decide_all, put
+from tests.engines.runs import SPARK_IN_MATRIX, decide_all, put
 
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
@@ -73,6 +73,7 @@ def overrides(
     return by_cluster
 
 
+@SPARK_IN_MATRIX  # test_diff has Spark find the overriding rows of its cases
 def test_overrides_are_those_of_the_resolver(overrides: dict[str, list[OverrideRow]]) -> None:
     """Each pair is one between which a class moves, and every row that moves one is in a pair."""
     several = 0
