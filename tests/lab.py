@@ -168,7 +168,7 @@ class Lab:
     def cli(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[str]:
         """Run the command line as a process of its own, its output in pipes."""
         return subprocess.run(
-            [*preloaded(), *arguments],
+            [preloaded(), *arguments],
             env=self.environment | options.pop("environment", {}),
             cwd=self.root,
             capture_output=True,

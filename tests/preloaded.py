@@ -24,6 +24,9 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 _IMPORTED = ("quota_ops.cli.stage_run", "quota_ops.stages.report.forms", "duckdb", "kafka.admin")
 _PROGRAM = """\
+#!/bin/sh
+'''exec' '{python}' -ISE "$0" "$@"
+' '''
 import marshal, os, socket, sys
 with socket.socket(socket.AF_UNIX) as server:
     server.connect({address!r})
@@ -36,11 +39,15 @@ sys.exit(code[0] if code else 1)
 
 
 @cache
-def preloaded() -> tuple[str, ...]:
-    """Return the command that runs quota-ops; its process starts with the first call."""
+def preloaded() -> Path:
+    """Return the command that runs quota-ops, an executable of this name.
+
+    Its process starts with the first call.
+    """
     folder = Path(mkdtemp(prefix="quota-ops-preloaded-"))
-    address, program = folder / "socket", folder / "program.py"
-    program.write_text(_PROGRAM.format(address=str(address)))
+    address, program = folder / "socket", folder / "quota-ops"
+    program.write_text(_PROGRAM.format(python=sys.executable, address=str(address)))
+    program.chmod(0o755)
     # Warnings are errors, except of a function with which kafka-python reads its schemas.
     environment = {"LANG": "C.UTF-8", "PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
     server = subprocess.Popen(
@@ -58,7 +65,7 @@ def preloaded() -> tuple[str, ...]:
         shutil.rmtree(folder)
 
     atexit.register(end)
-    return (sys.executable, "-ISE", str(program))
+    return program
 
 
 def serve(address: str) -> None:

@@ -18,6 +18,7 @@ from tests.broker.test_review import MIB, RATE, begin, change
 from tests.calling import call_cli
 from tests.comments_api import TOKEN, serve_comments
 from tests.lab import Lab
+from tests.preloaded import preloaded
 from tests.repositories import git, head
 from tests.yaml_cases import load_yaml
 
@@ -27,7 +28,7 @@ ACTION = load_yaml((ROOT / "action.yml").read_text("utf-8"))
 
 def environment_of(lab: Lab, **more: str) -> dict[str, str]:
     """Return the environment of a step: quota-ops is on the path, as the step before left it."""
-    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    path = f"{preloaded().parent}:{Path(sys.executable).parent}:{os.environ['PATH']}"
     return lab.environment | {"PATH": path} | more
 
 

@@ -31,7 +31,7 @@ def _folder(tmp_path: Path) -> Path:
 def quota_ops(folder: Path, *arguments: str) -> tuple[int, str]:
     """Return the exit code of a command without errors, and its output."""
     ended = subprocess.run(
-        [*preloaded(), *arguments],
+        [preloaded(), *arguments],
         capture_output=True,
         text=True,
         check=False,

@@ -157,7 +157,7 @@ def on_a_terminal(
     """Return the exit code of a command on a terminal, and what the terminal shows."""
     ours, its = pty.openpty()
     process = subprocess.Popen(
-        [*preloaded(), *arguments],
+        [preloaded(), *arguments],
         stdin=its,
         stdout=its,
         stderr=its,

@@ -48,7 +48,7 @@ class Shell:
         for folder in ("desired_state", "docs/examples"):
             shutil.copytree(ROOT / folder, self.place / folder)
         (self.home / "ca.pem").touch()
-        self._write_program("quota-ops", f'exec {" ".join(preloaded())} "$@"')
+        self._write_program("quota-ops", f'exec {preloaded()} "$@"')
         self._program("python")
         self._program("kafka-acls.sh", "-m", "tests.docs.kafka_acls")
         java = " ".join((find_java(), *QUICK_START, "-cp", f"'{fetch_jars()}/*'"))
