@@ -128,11 +128,9 @@ class RunFolder:
             raise InvalidInput(f"{self.place / name} is not a JSON object")
         return value
 
-    def read_as(
-        self, name: str, parse: Callable[[dict[str, Any]], Parsed], before: str | None = None
-    ) -> Parsed:
+    def read_as(self, name: str, parse: Callable[[dict[str, Any]], Parsed]) -> Parsed:
         """Return a JSON artifact parsed by `parse`. Raises InvalidInput as `read_json`."""
-        value = self.read_json(name, before)
+        value = self.read_json(name)
         try:
             return parse(value)
         except (AttributeError, KeyError, RecursionError, TypeError, ValueError) as error:
