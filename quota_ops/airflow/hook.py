@@ -27,7 +27,7 @@ class QuotaOpsHook(BaseHook):
         """Return the settings of the connection. Raises InvalidInput for a wrong one."""
         found = self.get_connection(self.quota_ops_conn_id)
         # Airflow tests a connection under a random name.
-        return read_connection(found, name="of this connection", source="this connection")
+        return read_connection(found, name="of this form", source="this connection")
 
     def test_connection(self) -> tuple[bool, str]:
         """Ping the cluster as `quota-ops ping` does; return whether all is well, and what is not.

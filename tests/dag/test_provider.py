@@ -99,7 +99,7 @@ def test_the_button_test(
     ok, message = press_test(monkeypatch, **reader, password="wr0ng")
     assert not ok
     assert "wr0ng" not in message
-    assert message.startswith("cluster of this connection: the broker at ")
+    assert message.startswith("connection of this form: the broker at ")
     assert "Authentication failed" in message
 
 
