@@ -67,20 +67,20 @@ def format_data(
     texts = defaultdict[str, int](count().__next__)
 
     def number(columns: Columns) -> dict[str, list[int] | int]:
-        found = {name: {*column} for name, column in columns.items()}
+        distinct = {name: {*column} for name, column in columns.items()}
         numbers: dict[str, list[int] | int] = {
-            name: list(map(texts.__getitem__, column)) if len(found[name]) > 1 else texts[column[0]]
+            name: [texts[cell] for cell in column] if len(distinct[name]) > 1 else texts[column[0]]
             for name, column in columns.items()
         }
-        filled = {name for name, column in found.items() if "" not in column}
-        mixed = [name for name, column in found.items() if "" in column and len(column) > 1]
+        filled = {name for name, found in distinct.items() if "" not in found}
+        mixed = [name for name, found in distinct.items() if "" in found and len(found) > 1]
         has_texts = (map(bool, columns[name]) for name in mixed)
         shapes = list(zip(columns["style"], *has_texts, strict=True))
         form_of = {
             (style, *has): forms[style, frozenset(filled.union(compress(mixed, has)))]
             for style, *has in dict.fromkeys(shapes)
         }
-        numbers["form"] = list(map(form_of.__getitem__, shapes))
+        numbers["form"] = [form_of[shape] for shape in shapes]
         return numbers if len(form_of) > 1 else numbers | {"form": form_of[shapes[0]]}
 
     values = {
