@@ -29,12 +29,14 @@ class LimitChange(StrEnum):
 MOST_SHARERS = 10
 """So many clients may have shared a limit for which each gets a lower one of its own: only a limit
 that falls to less than this part of it is certainly a cut."""
-LOSSES = (
-    LimitChange.CUT,
-    LimitChange.NEWLY_LIMITED,
-    LimitChange.MAY_GET_LESS,
-    LimitChange.MAY_GET_MORE,
-    LimitChange.SHARED_DIFFERENTLY,
+LOSSES = frozenset(
+    {
+        LimitChange.CUT,
+        LimitChange.NEWLY_LIMITED,
+        LimitChange.MAY_GET_LESS,
+        LimitChange.MAY_GET_MORE,
+        LimitChange.SHARED_DIFFERENTLY,
+    }
 )
 """The changes that can take something from a client."""
 
@@ -143,7 +145,7 @@ class ClassEffect(Struct, frozen=True, array_like=True):
         is_deep = change is LimitChange.MAY_GET_LESS and after < before / MOST_SHARERS
         is_cut = change is LimitChange.CUT or is_deep
         cut = 100.0 * (1 - after / before) if is_cut else 0.0
-        return Risk(max(cut, 0.0), max(after / before, 1.0), loses=loses)
+        return Risk(cut, after / before if after > before else 1.0, loses=loses)
 
     def is_shared_differently(self) -> bool:
         """Return whether limits apply before and after, and other clients share them."""

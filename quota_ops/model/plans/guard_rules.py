@@ -380,7 +380,7 @@ def _of_limits(
     or after it, as its risk shows.
     """
     return Rule(
-        lambda row, risk, grounds: not row.is_agreed and finds(row, risk, grounds.strict.guards),
+        lambda row, risk, grounds: finds(row, risk, grounds.strict.guards) and not row.is_agreed,
         lambda found, grounds: f"{describe(found, grounds)}{_name_return(found)}",
     )
 
