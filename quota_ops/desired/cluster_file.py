@@ -11,7 +11,7 @@ from quota_ops.desired.entries import read_freezes, read_retired_brokers, read_s
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
-from quota_ops.desired.profiles import Profiles, Use, read_profiles, read_uses
+from quota_ops.desired.profiles import Profiles, SharedUse, read_profiles, read_uses
 from quota_ops.desired.usage import read_usage
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_given, read_items, read_name
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
@@ -40,7 +40,7 @@ class ClusterFile(NamedTuple):
     silences: tuple[Silence, ...]
     owner_nodes: OwnerNodes
     profiles: Profiles
-    uses: tuple[Use, ...]
+    uses: tuple[SharedUse, ...]
     capacity: DeclaredCapacity | None
     ceilings: DeclaredCeilings
 

@@ -64,7 +64,7 @@ def read_profiles(
     return profiles
 
 
-class Use(NamedTuple):
+class SharedUse(NamedTuple):
     """A shared file, and the factor by which this cluster multiplies its limits."""
 
     file: str
@@ -72,9 +72,9 @@ class Use(NamedTuple):
     factor: Decimal | None
 
 
-def read_uses(source: Source, field: FieldNodes) -> tuple[Use, ...]:
+def read_uses(source: Source, field: FieldNodes) -> tuple[SharedUse, ...]:
     """Read the files of a `use` field; adds problems for invalid and repeated ones."""
-    uses: dict[str, Use] = {}
+    uses: dict[str, SharedUse] = {}
     for item in read_items(source, field):
         factor = None
         named = FieldNodes(field.name, item)
@@ -89,7 +89,7 @@ def read_uses(source: Source, field: FieldNodes) -> tuple[Use, ...]:
             continue
         if file in uses:
             source.refuse(named.value, f"{show(file)} is listed twice.", "Remove one.")
-        uses[file] = Use(file, source.find_span(named.value), factor)
+        uses[file] = SharedUse(file, source.find_span(named.value), factor)
     return tuple(uses.values())
 
 

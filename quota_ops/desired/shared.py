@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.files import SHARED, YAML
 from quota_ops.desired.limits import Limit
-from quota_ops.desired.profiles import Profile, Use, read_profiles
+from quota_ops.desired.profiles import Profile, SharedUse, read_profiles
 from quota_ops.desired.yaml.checkout import Folder, open_folder
 from quota_ops.desired.yaml.fields import read_fields
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
@@ -76,7 +76,7 @@ def read_shared_files(folder: Path, names: Sequence[str]) -> Iterator[tuple[str,
 
 
 def _read_source(
-    folder: Folder, use: Use, cluster: ClusterFile, problems: Problems
+    folder: Folder, use: SharedUse, cluster: ClusterFile, problems: Problems
 ) -> Source | None:
     try:
         with open_folder(shared_folder(folder.path), own=2) as shared:
@@ -94,7 +94,7 @@ def _read_source(
     return None
 
 
-def _read_profiles(source: Source, use: Use, known: dict[str, Profile]) -> dict[str, Profile]:
+def _read_profiles(source: Source, use: SharedUse, known: dict[str, Profile]) -> dict[str, Profile]:
     root = compose(source, SizeBudget())
     fields = None if root is None else read_fields(source, root, SHARED_FILE)
     if not fields or "profiles" not in fields:

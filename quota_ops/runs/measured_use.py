@@ -9,7 +9,7 @@ from quota_ops.model.usage.digest import ShareRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import AT_LIMIT, find_stretch
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import Span, Use, find_span
+from quota_ops.stages.use.spans import SeriesUse, Span, find_span
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_parts
@@ -35,12 +35,12 @@ class MeasuredTime(NamedTuple):
     time: Time
     coverage: Coverage
 
-    def read(self, key: str) -> list[Use]:
+    def read(self, key: str) -> list[SeriesUse]:
         """Read the use of each series of a key, in each time in which its limit did not change.
 
         Raises UseUnknown if it could not be read.
         """
-        found: list[Use] = []
+        found: list[SeriesUse] = []
         periods = self.past.periods(key, *self.time)
         spans: dict[SeriesNames, list[tuple[Time, Span]]] = {}
         for broker in self.coverage.seen:
@@ -53,9 +53,9 @@ class MeasuredTime(NamedTuple):
             for time in sorted({time for own in spans.values() for time, _ in own} - {*rows}):
                 rows[time] = read(time)
             throttled = read_throttled(self.server, self.source, broker, key, self.time)
-            uses: dict[Time, list[Use]] = {
+            uses: dict[Time, list[SeriesUse]] = {
                 time: [
-                    Use(row._replace(throttled=row.names in throttled), span)
+                    SeriesUse(row._replace(throttled=row.names in throttled), span)
                     for row in some
                     for own, span in spans.get(row.names, ())
                     if own == time
@@ -66,8 +66,8 @@ class MeasuredTime(NamedTuple):
         return found
 
     def _measure_at_limit(
-        self, broker: str, key: str, uses: Mapping[Time, Sequence[Use]]
-    ) -> Iterator[Use]:
+        self, broker: str, key: str, uses: Mapping[Time, Sequence[SeriesUse]]
+    ) -> Iterator[SeriesUse]:
         """Yield the uses, with for how many seconds those that reached their limit did so.
 
         It is measured for those that are nearest to it, because their samples are read. Of others,
@@ -105,7 +105,7 @@ class MeasuredTime(NamedTuple):
                 yield use._replace(row=row._replace(at_limit_least=least, at_limit=stretch * most))
 
 
-def _has_reached(use: Use) -> bool:
+def _has_reached(use: SeriesUse) -> bool:
     """Return whether the highest use was at the limit, or at the lowest that it may have been."""
     return bool(use.span.lowest) and use.row.highest >= AT_LIMIT * (use.span.lowest or 0.0)
 

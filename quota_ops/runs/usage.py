@@ -13,12 +13,12 @@ from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.text import command
 from quota_ops.model.usage.seen import count_each, count_together, join_seen
 from quota_ops.model.usage.series import Time, time_of
-from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
+from quota_ops.model.usage.use import QuotaUse, UseOverview, UseVerdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.stages.use.listing import NOBODY, Listing
 from quota_ops.stages.use.past_limits import PastQuotas
 from quota_ops.stages.use.recorded import DAY, open_recorded
-from quota_ops.stages.use.spans import Use
+from quota_ops.stages.use.spans import SeriesUse
 from quota_ops.store.history.digests import find_digests
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.presets import find_names
@@ -129,13 +129,13 @@ def require_known(overview: UseOverview, *, is_list: bool = False) -> None:
     verdicts = {quota.verdict for quota in overview.quotas}
     has_share = any(quota.busiest and quota.busiest.share is not None for quota in overview.quotas)
     remedy = f"Run {command('usage', overview.cluster)} --probe to see why."
-    if is_list and not has_share and Verdict.UNUSED not in verdicts:
+    if is_list and not has_share and UseVerdict.UNUSED not in verdicts:
         raise UseUnknown(
             f"the use of {overview.cluster} is unknown, so this list does not show who is near a "
             "limit, or what is unused",
             remedy,
         )
-    if not overview.coverage or verdicts == {Verdict.UNKNOWN}:
+    if not overview.coverage or verdicts == {UseVerdict.UNKNOWN}:
         raise UseUnknown(f"the use of {overview.cluster} is unknown", remedy)
 
 
@@ -170,5 +170,5 @@ def _open_gaps(
     return [stack.enter_context(open_time(source, past, time)) for time in gaps]
 
 
-def _is_unlimited(use: Use) -> bool:
+def _is_unlimited(use: SeriesUse) -> bool:
     return use.row.highest > 0 and use.span.is_known and use.span.quota is None

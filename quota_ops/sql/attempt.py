@@ -26,7 +26,7 @@ _WRITERS = 16
 _PREFIX = "diff-"
 
 
-class Attempt(Struct, frozen=True):
+class DiffAttempt(Struct, frozen=True):
     """An attempt for some runs; the engine writes TABLE/folder=NUMBER/FILE to its place.
 
     NUMBER is the position of the run, from 0.

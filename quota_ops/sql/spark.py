@@ -20,7 +20,7 @@ from quota_ops.model.errors import MissingTool, QuotaOpsError
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
 from quota_ops.sql import text
-from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
@@ -69,7 +69,7 @@ class SparkEngine:
         """
         sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
         is_small = len(runs) == 1 and measure_sides([runs[0].folder]) < SMALL_BYTES
-        with Attempt.begin(runs) as attempt:
+        with DiffAttempt.begin(runs) as attempt:
             folders = {run.cluster: str(number) for number, run in enumerate(runs)}
             self.write_results(sides, folders, attempt.place, SMALL_RUN if is_small else {})
             attempt.publish()

@@ -16,9 +16,9 @@ from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.runs.run import Checked
 from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.places.run_store import open_place
-from quota_ops.store.run.claim import move_attempt
 from quota_ops.store.run.files import CHECKED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.restart import move_attempt
 
 if TYPE_CHECKING:
     import pyarrow as pa

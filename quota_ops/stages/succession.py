@@ -19,10 +19,10 @@ from quota_ops.store.ledger.claims import Claim
 from quota_ops.store.ledger.ledger import Ledger, last, read, read_applied_notes
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.run_store import ClusterStore
-from quota_ops.store.run.claim import move_attempt
 from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import last_number
+from quota_ops.store.run.restart import move_attempt
 
 
 def begin(folder: RunFolder, records: ClusterStore) -> None:

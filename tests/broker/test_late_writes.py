@@ -10,8 +10,8 @@ import pytest
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka import delivery
 from quota_ops.model.errors import Refused
+from quota_ops.runs.adoption import Attribution, adopt_quotas
 from quota_ops.runs.chain import CHAINS, run_stages
-from quota_ops.runs.ownership import Attribution, adopt_quotas
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.late_alters import alter_users
 from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy

@@ -2,7 +2,7 @@
 
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.model.quotas.specification import parse_exactly
-from quota_ops.runs.ownership import Attribution, release_quotas
+from quota_ops.runs.adoption import Attribution, release_quotas
 from quota_ops.store.run.files import PLAN
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.stage_runs import KEY

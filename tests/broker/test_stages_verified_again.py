@@ -4,7 +4,7 @@ import pytest
 
 from quota_ops.model.commit import Provenance
 from quota_ops.model.quotas.specification import parse_exactly
-from quota_ops.runs import ownership
+from quota_ops.runs import adoption
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.ledger import ledger
 from tests.broker.going_back import kinds, reconcile, run_at
@@ -21,9 +21,7 @@ def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     old = reconcile(lab, BEFORE, "c1")
     given = parse_exactly(["user=given"], [], [])
-    ownership.release_quotas(
-        old, lab.records, given, ownership.Attribution("anna", "search owns it")
-    )
+    adoption.release_quotas(old, lab.records, given, adoption.Attribution("anna", "search owns it"))
     reconcile(lab, MOVED, "c2", protect=[{"user": "zed"}])
     before = ledger.read(lab.records)
 

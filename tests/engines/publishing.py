@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from quota_ops.model.quotas.rows import Side
-from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.job import RESULTS, ComparedRun
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
@@ -23,7 +23,7 @@ STEPS = ("create", "delete", "move", "move")
 CLUSTER = "c"
 
 
-def write_results(attempt: Attempt, entity: str) -> None:
+def write_results(attempt: DiffAttempt, entity: str) -> None:
     """Write what an engine writes for the first run: one difference of an entity, one batch."""
     values = {"cluster": CLUSTER, "entity": entity, "key": "producer_byte_rate", "batch": 1}
     values |= {"kind": "pending", "action": "set", "after": 1.0, "value": 1.0}
@@ -49,7 +49,7 @@ def read_entities(folder: Place) -> list[str | None]:
 def main(address: str, last: int) -> None:
     """Publish the entity `new`, and die before step `last`, from 0."""
     folder = open_place(address)
-    with Attempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
+    with DiffAttempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
         write_results(attempt, "new")
         done = 0
 

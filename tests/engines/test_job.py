@@ -11,7 +11,7 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, OVERRIDES, Table
-from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import ComparedRun, Engine, SomeDamaged, diff_runs
 from quota_ops.store.places import parquet
@@ -146,14 +146,14 @@ def test_an_attempt_that_ended_later_is_no_result(tmp_path: Path) -> None:
     """Of two attempts to compare a run at the same time, the first to end is the result."""
     folder = open_place(put(tmp_path, "c"))
     run = ComparedRun("c", folder)
-    with Attempt.begin([run]) as first, Attempt.begin([run]) as second:
+    with DiffAttempt.begin([run]) as first, DiffAttempt.begin([run]) as second:
         first.publish()
         (folder / DIFFERENCES.file).replace(b"the result of the first")
         with pytest.raises(InvalidInput, match="another attempt to compare this run ended first"):
             second.publish()
 
     assert (folder / DIFFERENCES.file).read() == b"the result of the first"
-    with Attempt.begin([run]) as third:
+    with DiffAttempt.begin([run]) as third:
         third.publish()
     assert differences(tmp_path) == ()
     manifests = [name for name in folder.list() if name.startswith("diff-")]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.job import ComparedRun
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
@@ -30,7 +30,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 
 def publish(folder: Place, entity: str) -> None:
     """Make an attempt for a run its result."""
-    with Attempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
+    with DiffAttempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
         write_results(attempt, entity)
         attempt.publish()
 

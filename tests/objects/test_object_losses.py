@@ -10,7 +10,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.outcome import DONE
-from quota_ops.sql.attempt import Attempt
+from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.job import ComparedRun
 from quota_ops.store.ledger import claims, decisions, holds, ledger
 from quota_ops.store.places.run_store import find_run_store, open_place
@@ -66,7 +66,7 @@ def test_lost_responses_while_an_attempt_of_spark_ends(address: str, faults: Fau
     """The attempt recognizes its own manifest and repeats lost moves; its result is whole."""
     folder = open_place(address) / "run"
     for entity in ("old", "new"):
-        with Attempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
+        with DiffAttempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
             write_results(attempt, entity)
             if entity == "new":
                 faults.puts, faults.plan, faults.lose_every = 0, [LOST], 2

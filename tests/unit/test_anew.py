@@ -9,8 +9,8 @@ import pytest
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.store.places.run_store import open_place
-from quota_ops.store.run.claim import move_attempt
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.restart import move_attempt
 
 
 def no_listing(path: str) -> NoReturn:

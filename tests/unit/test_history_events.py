@@ -3,8 +3,9 @@
 from typing import Any
 
 from quota_ops.model.history.history import Drift, HistoryRow
+from quota_ops.report.outline.events import list_events
 from quota_ops.report.outline.layout import plain
-from quota_ops.report.screens.history import entity_screen, list_events
+from quota_ops.report.screens.history import entity_screen
 
 AT = "2026-11-01T10:00:00Z"
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)

@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.model.quotas.entity import USER, Entity
 from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
-from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
 
 AT = datetime(2026, 11, 26, tzinfo=UTC)
 ALICE = Entity.of({USER: "alice"})
@@ -22,7 +22,7 @@ class Case:
     """p95 and the highest use of each series."""
     key: str = "producer_byte_rate"
     limit: float = 1_000_000
-    verdict: Verdict = Verdict.USED
+    verdict: UseVerdict = UseVerdict.USED
     reason: str | None = None
     at_limit: float | None = 0
     at_limit_least: float = 0
@@ -107,12 +107,14 @@ CASES = {
         without_names=("producer_byte_rate",),
     ),
     "a limit that fits, and too little seen": Case(None, ((700_000, 800_000),), seen=0.1),
-    "unused": Case((None, "nobody used it: remove it if nobody will"), (), verdict=Verdict.UNUSED),
-    "unknown": Case((None, "no rules"), (), verdict=Verdict.UNKNOWN, reason="no rules"),
+    "unused": Case(
+        (None, "nobody used it: remove it if nobody will"), (), verdict=UseVerdict.UNUSED
+    ),
+    "unknown": Case((None, "no rules"), (), verdict=UseVerdict.UNKNOWN, reason="no rules"),
     "not seen": Case(
         (None, "no use was seen, which does not prove that there was none"),
         (),
-        verdict=Verdict.NOT_SEEN,
+        verdict=UseVerdict.NOT_SEEN,
     ),
     "unlimited": Case(None, limit=2.0**63),
 }

@@ -13,7 +13,7 @@ from quota_ops.model.usage.usage import Metric
 from quota_ops.model.usage.use import (
     QuotaUse,
     SeriesShare,
-    Verdict,
+    UseVerdict,
     explain_others,
     explain_step,
     find_stretch,
@@ -86,7 +86,7 @@ def test_the_busiest_client_of_a_quota_is_the_first() -> None:
     share = SeriesShare(
         "a", None, "b", 1, 2, 3, 0.5, 4, 0, 0, throttled=False, counted=60, with_limit=60
     )
-    quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, Verdict.USED, None, (share,))
+    quota = QuotaUse(STORED[0], "producer_byte_rate", 4, None, UseVerdict.USED, None, (share,))
     assert (quota.busiest, quota._replace(clients=()).busiest) == (share, None)
 
 

@@ -35,7 +35,7 @@ from quota_ops.model.quotas.tables import (
     TEXT,
     Column,
 )
-from quota_ops.model.runs.ownership import Adoption
+from quota_ops.model.runs.adoption import Adoption
 from quota_ops.model.runs.progress import SILENT
 from quota_ops.model.runs.rollback import Undone
 from quota_ops.model.runs.stages import STAGES

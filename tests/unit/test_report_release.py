@@ -12,10 +12,10 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
-from quota_ops.model.runs.ownership import Adoption
+from quota_ops.model.runs.adoption import Adoption
 from quota_ops.report.outline.layout import plain
+from quota_ops.report.screens.adoption import format_adopted, format_released, released_screen
 from quota_ops.report.screens.holds import describe_released, hold_screen
-from quota_ops.report.screens.ownership import format_adopted, format_released, released_screen
 
 NOW = datetime(2026, 11, 21, 10, tzinfo=UTC)
 ALICE = EntityFilter((FilterPart("user", Match.EXACT, "alice"),))

@@ -10,13 +10,13 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage.digest import UseRow
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.suggestion import suggest_limits
-from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, Verdict
+from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.screens.usage import list_coverage, usage_screen
 from quota_ops.runs.usage import require_known
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
-from quota_ops.stages.use.spans import Span, Use, find_span
+from quota_ops.stages.use.spans import SeriesUse, Span, find_span
 
 KEY = "producer_byte_rate"
 CAROL = Entity.of({"user": "carol"})
@@ -27,9 +27,9 @@ SEEN = {"1": [(0, 7 * 86400)]}
 
 def use(
     names: SeriesNames, span: Span, counted: float = 60.0, p95: float = 9e6, highest: float = 9.9e6
-) -> Use:
+) -> SeriesUse:
     """Return the use of a series in a span."""
-    return Use(UseRow("1", KEY, *names, 0, counted, 0.0, 0.0, 6e6, p95, highest, False), span)
+    return SeriesUse(UseRow("1", KEY, *names, 0, counted, 0.0, 0.0, 6e6, p95, highest, False), span)
 
 
 UNKNOWN, WITHOUT_LIMIT = (Span(is_known, None, None, None) for is_known in (False, True))
@@ -41,42 +41,46 @@ UNKNOWN, WITHOUT_LIMIT = (Span(is_known, None, None, None) for is_known in (Fals
         (
             END,
             [use(SeriesNames("carol", None), UNKNOWN)],
-            (Verdict.USED, None, [(9e6, 9.9e6, None, None)]),
+            (UseVerdict.USED, None, [(9e6, 9.9e6, None, None)]),
         ),
         (
             END,
             [],
-            (Verdict.NOT_SEEN, "stored since 2026-11-26T00:00:00Z, as far as runs have read", []),
+            (
+                UseVerdict.NOT_SEEN,
+                "stored since 2026-11-26T00:00:00Z, as far as runs have read",
+                [],
+            ),
         ),
         (
             TIME.start,
             [use(SeriesNames("carol", "c1"), WITHOUT_LIMIT)],
-            (Verdict.UNKNOWN, "brokers counted its clients by user and client id", []),
+            (UseVerdict.UNKNOWN, "brokers counted its clients by user and client id", []),
         ),
         (
             TIME.start,
             [use(SeriesNames("carol", None), WITHOUT_LIMIT, counted=0)],
-            (Verdict.NOT_SEEN, "its samples are no numbers (NaN)", []),
+            (UseVerdict.NOT_SEEN, "its samples are no numbers (NaN)", []),
         ),
         (
             TIME.start,
             [use(SeriesNames(None, None), WITHOUT_LIMIT)],
             (
-                Verdict.UNKNOWN,
+                UseVerdict.UNKNOWN,
                 "its series have no names of clients: the exporter or a scrape rule drops them",
                 [],
             ),
         ),
-        (TIME.start, [], (Verdict.UNUSED, None, [])),
+        (TIME.start, [], (UseVerdict.UNUSED, None, [])),
     ],
     ids=["limit unknown then", "no series", "another level", "NaN", "no names", "unused"],
 )
 def test_a_quota_is_unused_only_if_nothing_contradicts_it(
     looked: datetime,
-    uses: list[Use],
-    expected: tuple[Verdict, str | None, list[tuple[float | None, ...]]],
+    uses: list[SeriesUse],
+    expected: tuple[UseVerdict, str | None, list[tuple[float | None, ...]]],
 ) -> None:
-    """Use before the first run is shown without a share, and a contradiction is no proof."""
+    """SeriesUse before the first run is shown without a share, and a contradiction is no proof."""
     facts = ClusterFacts((BrokerFacts(1, "kafka:9092"),), "User:admin")
     past = PastQuotas([Look(looked, {KEY: {CAROL: 10e6}})], {}, facts, ())
     found = [use(SeriesNames("other", None), WITHOUT_LIMIT), *uses]
@@ -136,7 +140,7 @@ def test_use_without_a_share_makes_no_complete_list() -> None:
     """On the first day no limit of the past is known, so a list of who is near it is not empty."""
     unknown = None, None, None, None
     share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, *unknown, False, 60.0, 60.0)
-    quota = QuotaUse(CAROL, KEY, 1.0, None, Verdict.USED, None, (share,))
+    quota = QuotaUse(CAROL, KEY, 1.0, None, UseVerdict.USED, None, (share,))
     overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1.0, 1, 0.0, END, [quota], {}, ())
 
     require_known(overview)
@@ -148,7 +152,7 @@ def test_use_that_may_be_of_others_suggests_nothing() -> None:
     """If some series of a key have no names, its rows may have the use of other clients."""
     week = 7 * 86400.0
     share = SeriesShare("carol", None, "1", 1.0, 1.0, 1.0, 0.1, 10.0, 0.0, 0.0, False, week, week)
-    quota = QuotaUse(CAROL, KEY, 10.0, None, Verdict.USED, None, (share,))
+    quota = QuotaUse(CAROL, KEY, 10.0, None, UseVerdict.USED, None, (share,))
     overview = UseOverview("orders", *TIME, 60.0, 60, {"1": 1.0}, 1.0, 1, 1.0, END, [quota], {}, ())
     lost = overview._replace(without_names=(KEY,))
 

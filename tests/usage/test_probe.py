@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 
 from quota_ops.model.usage.use import KeyProbe, UseProbe
-from quota_ops.report.screens.usage import ProbeFacts, explain_key
+from quota_ops.report.screens.usage_probe import ProbeFacts, explain_key
 from quota_ops.usage.probe import probe_usage
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import POLICY, connect

@@ -17,7 +17,7 @@ from quota_ops.desired.read import read_policy
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.usage import suggestion
 from quota_ops.model.usage.series import Time
-from quota_ops.model.usage.use import UseOverview, Verdict
+from quota_ops.model.usage.use import UseOverview, UseVerdict
 from quota_ops.runs.past_quotas import read_past_quotas
 from quota_ops.runs.usage import read_overview
 from quota_ops.stages.use.past_limits import Period
@@ -176,15 +176,15 @@ def test_unused_needs_proof(folder: Path, source: UsageSource, store: RunStore) 
     found = overview(folder, source, store, BEFORE)
     verdicts = {(str(quota.entity), quota.key): quota.verdict for quota in found.quotas}
     nobody = ("user=nobody", "producer_byte_rate")
-    assert (found.seen > 0.99, found.limits_known, verdicts[nobody]) == (True, 1, Verdict.UNUSED)
+    assert (found.seen > 0.99, found.limits_known, verdicts[nobody]) == (True, 1, UseVerdict.UNUSED)
     frozen = overview(folder, source, store, Time(TIMES["started"], TIMES["ended"]))
     assert 0.8 < frozen.seen < 0.95
     verdicts = {(str(quota.entity), quota.key): quota.verdict for quota in frozen.quotas}
-    assert verdicts[nobody] is Verdict.NOT_SEEN
+    assert verdicts[nobody] is UseVerdict.NOT_SEEN
     leave_look(store, TIMES["ended"], QUOTAS, brokers=3)
     third = overview(folder, source, store, BEFORE)
     assert (third.seen, third.registered_brokers) == (0, 3)
-    assert Verdict.UNUSED not in {quota.verdict for quota in third.quotas}
+    assert UseVerdict.UNUSED not in {quota.verdict for quota in third.quotas}
 
 
 @pytest.mark.usefixtures("now")
@@ -196,7 +196,7 @@ def test_a_broker_of_another_cluster_does_not_stand_for_one_of_this(
     leave_look(store, TIMES["finer"] + timedelta(seconds=1), {**QUOTAS, **LATER}, hosts=hosts)
     found = overview(folder, source, store, BEFORE)
     assert (found.seen, found.has_others) == (0, True)
-    assert Verdict.UNUSED not in {quota.verdict for quota in found.quotas}
+    assert UseVerdict.UNUSED not in {quota.verdict for quota in found.quotas}
     lines = [
         "broker-3.kafka.svc:9092 was never scraped: use on it is unknown.",
         "broker-2 is not registered: it was removed, or match selects another cluster, whose",

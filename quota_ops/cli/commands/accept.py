@@ -74,7 +74,7 @@ def accept(
     since that run. --all leaves out limits that changed both in Git and on the cluster, and
     unmanaged ones. Nothing is committed.
     """
-    from quota_ops.cli.ownership import parse_wanted
+    from quota_ops.cli.adoption import parse_wanted
     from quota_ops.desired.export.accept import NewLimit, accept_limits
     from quota_ops.model.quotas.difference import Difference, Kind
     from quota_ops.model.quotas.tables import DIFFERENCES

@@ -9,7 +9,7 @@ from quota_ops.cli.console import warn_of_writes
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
-    from quota_ops.model.runs.ownership import Adoption
+    from quota_ops.model.runs.adoption import Adoption
 
 
 @click.command(
@@ -43,17 +43,17 @@ def adopt(
     reconcile clears a quota that Git does not declare, so --all takes only what Git declares; pass
     the name of any other quota.
     """
-    from quota_ops.cli.ownership import OwnershipRun, parse_wanted
+    from quota_ops.cli.adoption import AdoptionRun, parse_wanted
     from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.plans.approval import find_login
-    from quota_ops.report.screens.ownership import adopted_screen, format_adopted
-    from quota_ops.runs.ownership import Attribution, adopt_quotas
+    from quota_ops.report.screens.adoption import adopted_screen, format_adopted
+    from quota_ops.runs.adoption import Attribution, adopt_quotas
     from quota_ops.runs.run import connect_once
     from quota_ops.store.run.files import ADOPTED
 
     who = parse_wanted(flags, everything=everything)
     connection = session.find_connection()
-    run = OwnershipRun.start(session, Attribution(by, reason, find_login()), commit)
+    run = AdoptionRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
     stoppable = record_command_if_stopped(run.folder, ADOPTED, session.connection_file)
     opening = connect_once(run.folder.policy, lambda _: connection)

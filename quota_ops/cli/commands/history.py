@@ -95,7 +95,8 @@ def _read_changes(
     store: "RunStore", cluster: "NamedCluster", since: str, entity: str | None
 ) -> "_View":
     """Return every change since a day, of one entity or all."""
-    from quota_ops.report.screens.history import changes_screen, list_changes, list_json
+    from quota_ops.report.outline.events import list_changes
+    from quota_ops.report.screens.history import changes_screen, list_json
     from quota_ops.sql.history import read_events
     from quota_ops.store.ledger.holds import list_since
     from quota_ops.store.run.names import find_id
@@ -115,12 +116,8 @@ def _read_past(
     from functools import cache
 
     from quota_ops.model.errors import InvalidInput
-    from quota_ops.report.screens.history import (
-        cluster_screen,
-        entity_screen,
-        list_events,
-        list_json,
-    )
+    from quota_ops.report.outline.events import list_events
+    from quota_ops.report.screens.history import cluster_screen, entity_screen, list_json
     from quota_ops.sql.history import read_events, read_history
     from quota_ops.store.history.history import read_day
 

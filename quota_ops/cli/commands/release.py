@@ -10,7 +10,7 @@ from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from quota_ops.cli.ownership import OwnershipRun
+    from quota_ops.cli.adoption import AdoptionRun
     from quota_ops.cli.session import Session
     from quota_ops.model.quotas.filter import EntityFilter
     from quota_ops.model.quotas.rows import LedgerRow
@@ -52,12 +52,12 @@ def release(
     --from-ledger the quotas become unmanaged: they are reported and left alone. The next reconcile
     manages what Git still declares.
     """
-    from quota_ops.cli.ownership import OwnershipRun, parse_wanted
+    from quota_ops.cli.adoption import AdoptionRun, parse_wanted
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.plans.hold import select_current_holds
     from quota_ops.report.screens.holds import release_screen
-    from quota_ops.runs.ownership import Attribution
+    from quota_ops.runs.adoption import Attribution
     from quota_ops.store.ledger import holds
 
     is_group = options.selects_group(flags, group)
@@ -68,7 +68,7 @@ def release(
         if is_group:
             raise InvalidInput("--from-ledger takes names", "Leave out --owner, --file and --run.")
         attribution = Attribution(by, reason or "", find_login())
-        _release_rows(OwnershipRun.start(session, attribution, commit), wanted, output)
+        _release_rows(AdoptionRun.start(session, attribution, commit), wanted, output)
         return
     who = session.find_group(group, is_release=True) if is_group else wanted
     if who is None:
@@ -88,11 +88,11 @@ def release(
     )
 
 
-def _release_rows(run: "OwnershipRun", who: "EntityFilter | None", output: str) -> None:
+def _release_rows(run: "AdoptionRun", who: "EntityFilter | None", output: str) -> None:
     """Release the managed rows of these entities, and show what the next run does with each."""
     from quota_ops.cli.run_end import record_command_if_stopped
-    from quota_ops.report.screens.ownership import format_released, released_screen
-    from quota_ops.runs.ownership import release_quotas
+    from quota_ops.report.screens.adoption import format_released, released_screen
+    from quota_ops.runs.adoption import release_quotas
     from quota_ops.store.run.files import RELEASED
 
     session = run.session

@@ -158,7 +158,7 @@ def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
 def _show_probe(session: "Session", at: "datetime", output: str) -> None:
     """Show the metrics in Prometheus; raise UseUnknown after that if use cannot be told by them."""
     from quota_ops.model.errors import UseUnknown
-    from quota_ops.report.screens.usage import ProbeFacts, probe_json, probe_screen
+    from quota_ops.report.screens.usage_probe import ProbeFacts, probe_json, probe_screen
     from quota_ops.runs.past_quotas import read_past_quotas
     from quota_ops.usage.probe import probe_usage
     from quota_ops.usage.source import find_source

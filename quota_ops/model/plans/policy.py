@@ -85,7 +85,7 @@ EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
 """The default scope: every entity that brokers allow to be altered."""
 
 
-class Threshold(NamedTuple):
+class ThresholdField(NamedTuple):
     """What cluster.yaml says of a threshold; without an example, its default is one.
 
     `kind` is the kind of value: whole, percent, factor or byte_rate.
@@ -99,38 +99,39 @@ class Threshold(NamedTuple):
 class GuardThresholds(Struct, frozen=True):
     """Numbers beyond which a guard blocks the plan, as cluster.yaml may set them."""
 
-    removals: Annotated[int, Threshold("whole", "The number of rows that one plan may remove.")] = (
-        20
-    )
+    removals: Annotated[
+        int, ThresholdField("whole", "The number of rows that one plan may remove.")
+    ] = 20
     removals_share: Annotated[
         float,
-        Threshold(
+        ThresholdField(
             "percent",
             "The percentage of managed rows that one plan may remove; checked from "
             f"{counted(SHARE_COUNTS_FROM, 'removal')} on.",
         ),
     ] = 10.0
     cut_share: Annotated[
-        float, Threshold("percent", "The percentage by which one plan may cut a limit.")
+        float, ThresholdField("percent", "The percentage by which one plan may cut a limit.")
     ] = 50.0
     raise_factor: Annotated[
-        float, Threshold("factor", "The factor by which one plan may raise a limit.")
+        float, ThresholdField("factor", "The factor by which one plan may raise a limit.")
     ] = 10.0
     small_byte_rate: Annotated[
-        float, Threshold("byte_rate", "The smallest byte rate that a plan may introduce.", "16 KiB")
+        float,
+        ThresholdField("byte_rate", "The smallest byte rate that a plan may introduce.", "16 KiB"),
     ] = STARVING_BYTES
     small_percentage: Annotated[
-        float, Threshold("percent", "The smallest percentage that a plan may introduce.")
+        float, ThresholdField("percent", "The smallest percentage that a plan may introduce.")
     ] = STARVING_PERCENTAGE
     blast_radius: Annotated[
-        int, Threshold("whole", "How many clients may get less by one plan.")
+        int, ThresholdField("whole", "How many clients may get less by one plan.")
     ] = 1_000
     blast_radius_share: Annotated[
-        float, Threshold("percent", "The same in percent of the inventory's clients.")
+        float, ThresholdField("percent", "The same in percent of the inventory's clients.")
     ] = 10.0
     would_throttle: Annotated[
         int | None,
-        Threshold(
+        ThresholdField(
             "whole",
             "For how many minutes a cut may have throttled clients, by their use of the last seven"
             " days. Without it, plans show this and no guard compares it.",

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
 from quota_ops.model.usage.throttling import ENOUGH
-from quota_ops.model.usage.use import QuotaUse, UseOverview, Verdict
+from quota_ops.model.usage.use import QuotaUse, UseOverview, UseVerdict
 
 _NEAR = 0.2
 """A limit that is higher than a suggestion by less than this part of itself stays."""
@@ -45,9 +45,9 @@ def _suggest(
     quota: QuotaUse, overview: UseOverview, margin: float
 ) -> tuple[float | None, str] | None:
     """Return the suggested limit, if there is one, and why; None if the limit fits."""
-    if quota.verdict is Verdict.UNUSED:
+    if quota.verdict is UseVerdict.UNUSED:
         return None, "nobody used it: remove it if nobody will"
-    if quota.verdict is not Verdict.USED:
+    if quota.verdict is not UseVerdict.USED:
         return None, quota.reason or "no use was seen, which does not prove that there was none"
     reached = [series for series in quota.clients if series.throttled or series.at_limit != 0]
     if reached:

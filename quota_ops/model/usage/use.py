@@ -37,7 +37,7 @@ def explain_others(scraped: int, registered: int) -> str:
     )
 
 
-class Verdict(StrEnum):
+class UseVerdict(StrEnum):
     """What is known about the use of a quota."""
 
     USED = "used"
@@ -86,7 +86,7 @@ class QuotaUse(NamedTuple):
     limit: float
     """The limit that was seen last."""
     owner: str | None
-    verdict: Verdict
+    verdict: UseVerdict
     reason: str | None
     """What cannot be known, and why; or what else explains the verdict."""
     clients: tuple[SeriesShare, ...]

@@ -18,6 +18,7 @@ from quota_ops.report.markdown.parts import (
     table_lines,
 )
 from quota_ops.report.outline import cells
+from quota_ops.report.outline.commands import format_accept_options, format_names, list_ways
 from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
@@ -26,7 +27,6 @@ from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 from quota_ops.report.outline.sentences import describe_lost_ledger, describe_repairs, names_of
 from quota_ops.report.outline.summary import describe_overriding
-from quota_ops.report.outline.ways import format_accept_options, format_names, list_ways
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""

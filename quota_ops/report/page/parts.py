@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.report import Report
-from quota_ops.report.outline import cells, ways
+from quota_ops.report.outline import cells, commands
 from quota_ops.report.outline.effects import effect
 from quota_ops.report.outline.past import describe_past, find_news, find_since
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
@@ -106,10 +106,10 @@ def list_columns(
             links.find_commit(known.set_commit) if known and known.set_at else ""
             for known in knowns
         ],
-        "names": [*map(ways.format_names, rows)],
-        "accept_options": [ways.format_accept_options(row, report) for row in rows],
-        "revert": [ways.explain_revert(row, report) for row in rows],
-        "revert_command": [ways.format_revert(row, report) for row in rows],
+        "names": [*map(commands.format_names, rows)],
+        "accept_options": [commands.format_accept_options(row, report) for row in rows],
+        "revert": [commands.explain_revert(row, report) for row in rows],
+        "revert_command": [commands.format_revert(row, report) for row in rows],
     }
 
 

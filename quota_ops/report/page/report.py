@@ -13,6 +13,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.report.outline import formats
 from quota_ops.report.outline.brokers import broker_id, format_broker_result
 from quota_ops.report.outline.capacity import Share, format_scope, list_shares
+from quota_ops.report.outline.commands import list_ways
 from quota_ops.report.outline.ending import count_ending, list_holds
 from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
@@ -27,7 +28,6 @@ from quota_ops.report.outline.row_status import (
 )
 from quota_ops.report.outline.sentences import describe_verified
 from quota_ops.report.outline.summary import summarize
-from quota_ops.report.outline.ways import list_ways
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
 from quota_ops.report.page.parts import MEANING, bar, list_columns, list_headings, style

@@ -17,6 +17,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.brokers import describe_broker, describe_brokers
 from quota_ops.report.outline.cells import trouble
+from quota_ops.report.outline.commands import list_overriding_ways
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
 from quota_ops.report.outline.folding import Fold, fold_profiles
 from quota_ops.report.outline.formats import at_commit, duration, escape_text
@@ -34,7 +35,6 @@ from quota_ops.report.outline.row_status import (
 from quota_ops.report.outline.row_table import plan_table
 from quota_ops.report.outline.sentences import describe_approval, name_protected
 from quota_ops.report.outline.stages import stopped_stages
-from quota_ops.report.outline.ways import list_overriding_ways
 
 STOPPED = "Until this is corrected, runs of this cluster change nothing."
 CODEOWNERS = "CODEOWNERS"

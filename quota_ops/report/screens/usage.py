@@ -1,35 +1,29 @@
 """What clients used, beside the limits: a table with bars, JSON and CSV."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from quota_ops.model.clusters.cluster_facts import BrokerFacts
-from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
 from quota_ops.model.text import command, counted, plural
 from quota_ops.model.usage.throttling import ENOUGH
-from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.model.usage.use import (
     SEEN,
-    KeyProbe,
     QuotaUse,
     SeriesShare,
     UseOverview,
-    UseProbe,
-    Verdict,
+    UseVerdict,
     explain_others,
     explain_step,
     find_stretch,
 )
 from quota_ops.report.outline.formats import format_rate
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
-from quota_ops.usage.presets import find_names
 
 _BAR = 10
 """The characters of a full bar."""
 _PARTS = " ▏▎▍▌▋▊▉█"
-_TOLERANCE = 0.2
+TOLERANCE = 0.2
 """By what share of `step` the interval of scrapes may differ."""
 
 
@@ -63,7 +57,7 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     listed = f"{counted(len(shown), 'quota')} of {len(overview.quotas):,}"
     entities = {quota[:2] for quota in shown}
     hidden = (quota for quota in overview.quotas if quota[:2] not in entities)
-    if unknown := sum(quota.verdict is Verdict.UNKNOWN for quota in hidden):
+    if unknown := sum(quota.verdict is UseVerdict.UNKNOWN for quota in hidden):
         listed += f", and the use of {unknown:,} more is unknown"
     return [
         *list_coverage(overview),
@@ -99,7 +93,7 @@ def list_coverage(overview: UseOverview) -> list[Line]:
     ]
     registered, scraped = overview.registered_brokers, len(overview.coverage)
     if overview.absent_brokers or overview.other_brokers:
-        lines += _list_unmatched(overview.absent_brokers, overview.other_brokers)
+        lines += list_unmatched(overview.absent_brokers, overview.other_brokers)
     elif registered is not None and registered > scraped:
         text = f"  {scraped} of {counted(registered, 'broker')} were ever scraped"
         lines.append(line(f"{text}: use on the others is unknown.", Tone.CHANGE))
@@ -124,7 +118,7 @@ def list_coverage(overview: UseOverview) -> list[Line]:
     return lines
 
 
-def _list_unmatched(absent: Iterable[str], others: Iterable[str]) -> list[Line]:
+def list_unmatched(absent: Iterable[str], others: Iterable[str]) -> list[Line]:
     """Return that registered brokers were not scraped, and that others were."""
     return [
         *(
@@ -189,7 +183,7 @@ def _cells(quota: QuotaUse, overview: UseOverview) -> Line:
     if busiest is None:
         empty = Span("")
         note = str(quota.verdict)
-        if quota.verdict is Verdict.UNUSED:
+        if quota.verdict is UseVerdict.UNUSED:
             note += f" since {iso_utc(overview.start)} at least"
         if quota.reason:
             note += f": {quota.reason}"
@@ -288,7 +282,7 @@ def select_quotas(
     found = [
         quota
         for quota in quotas
-        if (not unused or quota.verdict is Verdict.UNUSED)
+        if (not unused or quota.verdict is UseVerdict.UNUSED)
         and (near is None or _share(quota) * 100 >= near)
     ]
     return sorted(found, key=_share, reverse=True)
@@ -296,138 +290,3 @@ def select_quotas(
 
 def _share(quota: QuotaUse) -> float:
     return (quota.busiest.share or 0.0) if quota.busiest else -1.0
-
-
-class ProbeFacts(NamedTuple):
-    """What runs saw of a cluster, which explains what is missing in Prometheus."""
-
-    brokers: tuple[BrokerFacts, ...] | None
-    """The registered brokers; None if no run has recorded them."""
-    quotas: Mapping[str, int] | None
-    """How many quotas of each key are stored; None if no run has read them."""
-    callback_class: str | None
-
-
-def explain_key(found: KeyProbe, facts: ProbeFacts, probe: UseProbe) -> str:
-    """Return the verdict on a key: whether it is measured, or why it is not."""
-    is_unused = facts.quotas is not None and not facts.quotas.get(found.key)
-    lost = "no names of clients" if found.unnamed == found.series else "measured"
-    some = f"{lost}: {found.unnamed:,} of {found.series:,} series have none, see below"
-    verdicts = (
-        (found.unnamed, some),
-        (found.series, "measured"),
-        (facts.callback_class, f"{facts.callback_class} of the brokers decides what is measured"),
-        (not found.is_exported, "the preset has no metric of this key: set it in usage.metrics"),
-        (
-            found.elsewhere and not probe.up,
-            f"wrong matchers: {found.elsewhere:,} series have other labels",
-        ),
-        (is_unused, "no quota of this key is stored, so brokers measure nothing"),
-        (probe.merged_users or probe.named_after_clients, "rules that lose names: see below"),
-        (not probe.up, "no broker is scraped, or wrong matchers: up has no series either"),
-        (not any(probe.up.values()), "the last scrape of each broker failed"),
-        (
-            any(other.series for other in probe.keys),
-            "no client used it in the last hour, or no rule exports it",
-        ),
-    )
-    otherwise = "no rule exports it, or it has another name: see the rules to copy"
-    if facts.quotas is None:
-        otherwise = f"no quota of this key is stored (quota-ops plan reads them), or {otherwise}"
-    if found.elsewhere:  # those of other clusters, if the matchers are right
-        otherwise = f"{otherwise}; {found.elsewhere:,} series have other labels than match"
-    return next((verdict for is_so, verdict in verdicts if is_so), otherwise)
-
-
-_OLD_RULES = (
-    "Old rules of the JMX exporter put users into the label resource, and drop quotas of users "
-    "alone: replace them by the rules to copy."
-)
-_KRAFT_RULES = (
-    "The rules of the JMX exporter's example for KRaft put names into metrics, changed and in "
-    "lower case: put the rules to copy before them."
-)
-
-
-def _explain_unnamed(labels: Mapping[str, str], usage: UsagePolicy) -> str:
-    names = find_names(usage)
-    found = ", ".join(sorted(label for label in labels if label != "__name__"))
-    return (
-        f"{labels.get('__name__')} has series without the labels {names.user} and "
-        f"{names.client_id}; one has {found}. If the names are in other labels, set `labels` under "
-        "`usage` in cluster.yaml. Otherwise the exporter's rule for this metric or a rule of the "
-        "scrape (labeldrop) loses them: see the rules to copy."
-    )
-
-
-def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsagePolicy) -> Screen:
-    """Return the metrics that Prometheus has of a cluster, and why some are missing."""
-    lines = [line(f"{cluster} in the Prometheus {usage.prometheus}", Tone.STRONG)]
-    registered = None if facts.brokers is None else len(facts.brokers)
-    matched = match_brokers(probe.up, facts.brokers or ())
-    is_wrong = registered is not None and len(probe.up) != registered
-    scraped = f"  brokers scraped: {len(probe.up)}"
-    if registered is not None and (matched or is_wrong):
-        scraped += f" of {registered:,} registered"
-    elif registered is not None:
-        scraped += ", as many as are registered; their labels do not show whether they are these"
-    lines.append(line(scraped, Tone.CHANGE if is_wrong or not probe.up else Tone.PLAIN))
-    lines += _list_unmatched(*matched) if matched else []
-    lines += [
-        line(f"    the last scrape of {broker} failed", Tone.CHANGE)
-        for broker, is_up in probe.up.items()
-        if not is_up
-    ]
-    if matched is None and registered is not None and len(probe.up) > registered:
-        lines.append(line("    match selects the targets of something else, too", Tone.CHANGE))
-    if probe.interval is not None:
-        differs = abs(probe.interval - usage.step) > _TOLERANCE * usage.step
-        remedy = (
-            f", but step is {usage.step} s: set step: {round(probe.interval)}s" if differs else ""
-        )
-        tone = Tone.CHANGE if differs else Tone.PLAIN
-        lines.append(line(f"  scraped every {probe.interval:.0f} s{remedy}", tone))
-    if probe.oldest is not None:
-        lines.append(line(f"  oldest scrape: {probe.oldest:%Y-%m-%d}"))
-    fitting = [f"{name} ({number})" for name, number in probe.presets.items() if number]
-    lines.append(line(f"  presets that fit, by keys: {', '.join(fitting) or 'none'}"))
-    if fitting and not probe.presets.get(usage.preset):
-        best = max(probe.presets, key=lambda name: probe.presets[name])
-        lines.append(line(f"    the preset is {usage.preset}: set preset: {best}", Tone.CHANGE))
-    rows = [
-        Row(
-            (
-                Span(found.key, Tone.STRONG),
-                Span(f"{found.series:,}"),
-                Span(f"{found.brokers:,}"),
-                Span(
-                    explain_key(found, facts, probe),
-                    Tone.PLAIN if found.series and not found.unnamed else Tone.CHANGE,
-                ),
-            )
-        )
-        for found in probe.keys
-    ]
-    below = [
-        line(text, Tone.CHANGE)
-        for number, text in (
-            (probe.merged_users, _OLD_RULES),
-            (probe.named_after_clients, _KRAFT_RULES),
-            (len(probe.unnamed), _explain_unnamed(probe.unnamed, usage)),
-        )
-        if number
-    ]
-    return [*lines, line(), Table(("key", "series", "brokers", ""), tuple(rows)), *below]
-
-
-def probe_json(cluster: str, probe: UseProbe, facts: ProbeFacts) -> dict[str, Any]:
-    """Return the metrics that Prometheus has of a cluster as JSON values."""
-    return {
-        "cluster": cluster,
-        **probe._asdict(),
-        "oldest": probe.oldest and f"{probe.oldest:%Y-%m-%d}",
-        "registered_brokers": None if facts.brokers is None else len(facts.brokers),
-        "keys": [
-            {**found._asdict(), "verdict": explain_key(found, facts, probe)} for found in probe.keys
-        ],
-    }

@@ -10,7 +10,7 @@ from quota_ops.model.runs.report import Record, Verb
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted, plural
-from quota_ops.report.screens.ownership import describe_released
+from quota_ops.report.screens.adoption import describe_released
 from quota_ops.store.run.files import ADOPTED, ALTER, RECORDS, RELEASED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState

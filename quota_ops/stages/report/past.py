@@ -11,8 +11,9 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.history.past import Past, select_past
 from quota_ops.model.runs.report import Report
+from quota_ops.report.outline.events import list_changes
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.screens.history import change_cells, list_changes
+from quota_ops.report.screens.history import change_cells
 from quota_ops.sql.history import Newest, read_history
 from quota_ops.store.history.history import Day, list_days
 from quota_ops.store.ledger.holds import list_since

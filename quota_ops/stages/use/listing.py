@@ -12,10 +12,10 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.seen import SeenBrokers, count_together
 from quota_ops.model.usage.series import SeriesNames, Time
-from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, Verdict
+from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, UseVerdict
 from quota_ops.precedence.series import find_quota
 from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
-from quota_ops.stages.use.spans import Use
+from quota_ops.stages.use.spans import SeriesUse
 
 NOBODY = SeriesNames(None, None)
 
@@ -27,7 +27,7 @@ class Listing(Struct, frozen=True, dict=True):
     time: Time
     key: str
     is_exported: bool
-    uses: Collection[Use]
+    uses: Collection[SeriesUse]
     seen: SeenBrokers
 
     @cached_property
@@ -43,27 +43,29 @@ class Listing(Struct, frozen=True, dict=True):
         for entity in sorted(stored, key=lambda entity: entity.text):
             series = [_share(uses) for uses in placed.by_quota[entity].values()]
             series.sort(key=lambda each: (each.share or 0.0, each.p95, each.highest), reverse=True)
-            verdict, reason = Verdict.USED, None
+            verdict, reason = UseVerdict.USED, None
             if not any(share.highest > 0 for share in series):
                 (verdict, reason), series = find_verdict(entity), []
             owner = self.past.owners.get((entity, self.key))
             limit = stored[entity]
             yield QuotaUse(entity, self.key, limit, owner, verdict, reason, tuple(series))
 
-    def _explain_unused(self, placed: "_Placed") -> Callable[[Entity], tuple[Verdict, str | None]]:
+    def _explain_unused(
+        self, placed: "_Placed"
+    ) -> Callable[[Entity], tuple[UseVerdict, str | None]]:
         """Return the function that decides what is known of a quota without use, and why."""
         unknown, is_seen, finer = self._explain_nothing(), self._is_seen(), _find_finer(self.uses)
 
-        def decide(entity: Entity) -> tuple[Verdict, str | None]:
+        def decide(entity: Entity) -> tuple[UseVerdict, str | None]:
             if unknown is not None:
-                return Verdict.UNKNOWN, unknown
+                return UseVerdict.UNKNOWN, unknown
             if entity in placed.elsewhere:
-                return Verdict.UNKNOWN, "brokers counted its clients by user and client id"
+                return UseVerdict.UNKNOWN, "brokers counted its clients by user and client id"
             if entity in placed.without_number:
-                return Verdict.NOT_SEEN, "its samples are no numbers (NaN)"
+                return UseVerdict.NOT_SEEN, "its samples are no numbers (NaN)"
             since = self._find_since(entity)
             is_old = since <= self.time.start
-            verdict = Verdict.UNUSED if is_seen and is_old else Verdict.NOT_SEEN
+            verdict = UseVerdict.UNUSED if is_seen and is_old else UseVerdict.NOT_SEEN
             reason = None if is_old else f"stored since {iso_utc(since)}, as far as runs have read"
             return verdict, f"its clients use {finer[entity]}" if entity in finer else reason
 
@@ -109,14 +111,16 @@ class _Placed(NamedTuple):
     have; in `without_number`, all samples are NaN.
     """
 
-    by_quota: Mapping[Entity, Mapping[SeriesNames, list[Use]]]
+    by_quota: Mapping[Entity, Mapping[SeriesNames, list[SeriesUse]]]
     elsewhere: set[Entity]
     without_number: set[Entity | None]
 
 
-def _place(uses: Collection[Use], stored: Limits) -> _Placed:
+def _place(uses: Collection[SeriesUse], stored: Limits) -> _Placed:
     """Find the quota of each series: the one that decided then or, if that is not known, now."""
-    by_quota: dict[Entity, dict[SeriesNames, list[Use]]] = defaultdict(lambda: defaultdict(list))
+    by_quota: dict[Entity, dict[SeriesNames, list[SeriesUse]]] = defaultdict(
+        lambda: defaultdict(list)
+    )
     elsewhere, without_number = set[Entity | None](), set[Entity | None]()
     for use in uses:
         names, quota = use.row.names, use.span.quota
@@ -134,7 +138,7 @@ def _place(uses: Collection[Use], stored: Limits) -> _Placed:
     return _Placed(by_quota, {entity for entity in elsewhere if entity}, without_number)
 
 
-def _share(uses: Collection[Use]) -> SeriesShare:
+def _share(uses: Collection[SeriesUse]) -> SeriesShare:
     """Return the use of a series under a quota: the highest of all brokers and limits."""
     counted, at_limit_least, at_limit = (defaultdict[str, float](float) for _ in range(3))
     for row, span in uses:
@@ -160,7 +164,7 @@ def _share(uses: Collection[Use]) -> SeriesShare:
     )
 
 
-def _find_finer(uses: Collection[Use]) -> dict[Entity, Entity]:
+def _find_finer(uses: Collection[SeriesUse]) -> dict[Entity, Entity]:
     """Return which quota the clients of an entity used in place of its own, if any."""
     finer: dict[Entity, Entity] = {}
     for use in uses:

@@ -14,7 +14,7 @@ from quota_ops.model.usage.series import SeriesNames, Time, time_of
 from quota_ops.model.usage.use import AT_LIMIT
 from quota_ops.precedence.resolution import ANONYMOUS
 from quota_ops.stages.use.past_limits import PastQuotas, Period
-from quota_ops.stages.use.spans import Span, Use, find_span
+from quota_ops.stages.use.spans import SeriesUse, Span, find_span
 from quota_ops.store.history.digests import find_damaged, find_digests, list_past_days
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
@@ -76,7 +76,7 @@ class RecordedDays(NamedTuple):
         """Return when the use of each key is known, by broker, in seconds since 1970."""
         return self.summed.read_seen()
 
-    def read_uses(self, key: str, measured: Iterable[Use] = ()) -> list[Use]:
+    def read_uses(self, key: str, measured: Iterable[SeriesUse] = ()) -> list[SeriesUse]:
         """Return the use of a key on these days and in other times together, by their spans."""
         from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
 
@@ -95,7 +95,7 @@ class RecordedDays(NamedTuple):
             for row, span in measured
         ]
         spans = [span for _, span in numbers]
-        return [Use(row, spans[row.span]) for row in self.summed.measure(rows, others)]
+        return [SeriesUse(row, spans[row.span]) for row in self.summed.measure(rows, others)]
 
     def read_days(
         self, wanted: Collection[tuple[str, SeriesNames]]

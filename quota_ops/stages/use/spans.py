@@ -23,7 +23,7 @@ class Span(NamedTuple):
     """The lowest limit that may have been in force, of which `limit` is the highest."""
 
 
-class Use(NamedTuple):
+class SeriesUse(NamedTuple):
     """The use of a series on a broker in a span."""
 
     row: UseRow

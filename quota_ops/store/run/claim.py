@@ -21,13 +21,12 @@ from msgspec import Struct, field
 
 from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.text import command
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.process import Process, has_ended, is_running
-from quota_ops.store.run.files import CLAIM, stays_on_restart
+from quota_ops.store.run.files import CLAIM
 from quota_ops.store.run.folder import RunFolder
 
 LEASE = 60.0
@@ -198,29 +197,3 @@ def _explain_taken(folder: RunFolder, number: int) -> Claimed:
 
 def _name_run(folder: RunFolder) -> str:
     return f"{folder.place.parent.name}/{folder.place.name}"
-
-
-def move_attempt(folder: RunFolder, stage: str) -> None:
-    """Move the files of an earlier attempt, from this stage on, to attempt-0001, or the next.
-
-    Otherwise its outcomes would count as those of the new attempt. Nothing is moved if it compared
-    nothing; `run.files` declares which files stay. Each file is copied before it is deleted. Raises
-    InvalidInput if that fails.
-    """
-    if not folder.has(DIFFERENCES.file):
-        return
-    places = (folder.place / f"attempt-{number:04d}" for number in count(1))
-    free = next(place for place in places if not (place / DIFFERENCES.file).exists())
-    try:
-        files = (entry.name for entry in folder.place.entries() if not entry.is_folder)
-        left = [name for name in files if not stays_on_restart(name, stage)]
-        # differences.parquet is last: if the process is killed, the next attempt continues here.
-        for name in sorted(left, key=DIFFERENCES.file.__eq__):
-            file = folder.place / name
-            (free / name).create(file.read())
-            file.delete()
-    except (OSError, InvalidInput) as error:
-        why = error.strerror if isinstance(error, OSError) else error.message
-        raise InvalidInput(
-            f"the files of an earlier attempt in {folder.place} cannot be moved: {why}"
-        ) from error

@@ -16,13 +16,13 @@ from quota_ops.model.quotas.filter import EntityFilter
 from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.report.outline.layout import Screen, Tone, line
-from quota_ops.runs.ownership import Attribution
+from quota_ops.runs.adoption import Attribution
 from quota_ops.runs.run import start_command_run
 from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.run.folder import RunFolder
 
 
-class OwnershipRun(Struct, frozen=True):
+class AdoptionRun(Struct, frozen=True):
     """A run that changes the ledger: its cluster, its desired state, who started it and why."""
 
     session: Session

@@ -13,7 +13,7 @@ from quota_ops.model.plans.ledger_edits import LedgerKey, ledger_key
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter
 from quota_ops.model.quotas.rows import LedgerRow
-from quota_ops.model.runs.ownership import Adoption, find_adoptions
+from quota_ops.model.runs.adoption import Adoption, find_adoptions
 from quota_ops.model.runs.run import LedgerEdit
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.disagreement import refuse_disagreement

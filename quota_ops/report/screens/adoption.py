@@ -6,7 +6,7 @@ from quota_ops.desired.export.one_off import OneOff
 from quota_ops.model.plans.ledger_edits import CLEARED
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key, LedgerRow
-from quota_ops.model.runs.ownership import Adoption
+from quota_ops.model.runs.adoption import Adoption
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
 

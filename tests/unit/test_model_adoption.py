@@ -7,7 +7,7 @@ from quota_ops.model.plans.scope import NEWLY_PROTECTED, PROTECTED, judge_scope
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.rows import DesiredRow, StoredQuota
-from quota_ops.model.runs.ownership import find_adoptions
+from quota_ops.model.runs.adoption import find_adoptions
 
 KEY = "producer_byte_rate"
 USERS, OPERATOR = EVERYTHING[0], EntityFilter((FilterPart("user", Match.EXACT, "operator"),))

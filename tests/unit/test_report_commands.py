@@ -10,8 +10,8 @@ from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.runs.outcome import Status
+from quota_ops.report.outline.commands import explain_revert, format_accept_options, format_revert
 from quota_ops.report.outline.row_status import report_rows
-from quota_ops.report.outline.ways import explain_revert, format_accept_options, format_revert
 from tests.unit.report_sample import PLAN, answered
 from tests.unit.test_report_past import DELETED, RAISED, report_of
 
