@@ -12,10 +12,9 @@ if TYPE_CHECKING:
     from logging import Logger
     from zoneinfo import ZoneInfo
 
-_DURATION = re.compile(
-    r"(?=[0-9])(?:(?P<days>[0-9]{1,4})d)?(?:(?P<hours>[0-9]{1,4})h)?"
-    r"(?:(?P<minutes>[0-9]{1,4})m)?(?:(?P<seconds>[0-9]{1,4})s)?"
-)
+_UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
+DURATION_PATTERN = rf"(?=[0-9]){''.join(f'([0-9]{{1,4}}{unit})?' for unit in _UNITS)}"
+"""The pattern of a duration, as JSON Schema knows it too."""
 
 
 def iso_utc(at: datetime | None = None) -> str:
@@ -41,10 +40,10 @@ def parse_duration(text: str) -> timedelta:
 
     Raises ValueError if it is invalid or zero.
     """
-    parts = _DURATION.fullmatch(text.strip())
+    parts = re.fullmatch(DURATION_PATTERN, text.strip())
     if parts is None:
         raise ValueError(f"{text!r} is not a duration: write, for example, 30m, 2h or 1d12h")
-    length = timedelta(**{unit: int(number or 0) for unit, number in parts.groupdict().items()})
+    length = timedelta(**{_UNITS[part[-1]]: int(part[:-1]) for part in parts.groups() if part})
     if not length:
         raise ValueError(f"{text!r} is zero; choose a longer duration")
     return length
@@ -56,7 +55,7 @@ def parse_until(text: str, now: datetime) -> datetime:
     The zone is an offset (`2026-11-21T07:00+01:00`, `Z`) or a name (`2026-11-21 07:00
     Europe/Berlin`). Raises ValueError for a time without a zone, a past time and any other text.
     """
-    if _DURATION.fullmatch(text.strip()):
+    if re.fullmatch(DURATION_PATTERN, text.strip()):
         return now + parse_duration(text)
     until = _parse(text, "neither a duration (2h) nor a time (2026-11-21 07:00 Europe/Berlin)")
     if until <= now:

@@ -9,7 +9,7 @@ import yaml
 from quota_ops.desired.yaml import scalars
 from quota_ops.desired.yaml.cron import PRESETS, read_cron, read_schedule
 from quota_ops.model.code_host import Repository
-from quota_ops.model.moment import find_zone, parse_duration
+from quota_ops.model.moment import DURATION_PATTERN, find_zone, parse_duration
 from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, INVENTORY
 from quota_ops.model.quotas.quota import BYTE_KEY, BYTE_UNITS, QUOTA_KEYS, parse_limit
 
@@ -132,7 +132,6 @@ def _read_repository(field: str, node: yaml.Node) -> str:
     return text
 
 
-_UNITS = "".join(f"([0-9]{{1,4}}{unit})?" for unit in "dhms")
 _BYTES = f"({'|'.join(BYTE_UNITS)})(/s)?"
 _CRON = r"\S+(\s+\S+){4}"
 
@@ -157,7 +156,7 @@ BYTE_RATE = Value(
         "pattern": rf"^\s*(0|[1-9][0-9]*)(\.[0-9]+)?(\s*{_BYTES})?\s*$",
     },
 )
-DURATION = Value(_read_duration, {"type": "string", "pattern": rf"^(?=[0-9]){_UNITS}$"})
+DURATION = Value(_read_duration, {"type": "string", "pattern": f"^{DURATION_PATTERN}$"})
 TIME = Value(
     scalars.read_time,
     {
