@@ -11,6 +11,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline import cells
+from quota_ops.report.outline.past import find_since
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 from tests.unit.report_sample import (
     AGREED,
@@ -68,7 +69,7 @@ def test_values(one: Difference, words: tuple[str, ...]) -> None:
         cells.current(row),
         cells.desired(row),
         cells.change(row),
-        " ".join(cells.since(row)),
+        find_since(row, None),
     ) == words
 
 

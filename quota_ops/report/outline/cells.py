@@ -15,7 +15,7 @@ from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdic
 from quota_ops.model.text import counted, format_percent, plural
 from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.precedence.changed_limits import ANY_CLIENT_ID
-from quota_ops.report.outline.formats import escape_text, moment, short_commit
+from quota_ops.report.outline.formats import escape_text, short_commit
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, Section, find_respelled
 
 KIND_MEANING = {
@@ -106,22 +106,6 @@ def change(row: ReportRow) -> str:
     if not isfinite(share) or share == 0:
         return "replaced"
     return format_percent(share)
-
-
-def since(row: ReportRow) -> tuple[str, ...]:
-    """Return the last day and time at which the cluster did not have its value, if that is known.
-
-    Empty for a change of Git: nobody changed the cluster.
-    """
-    difference = row.difference
-    is_ledger_other = difference.is_drift or difference.memory is not None
-    known = difference.since if is_ledger_other else None
-    known = known or (row.origin and row.origin.after)
-    if not known:
-        is_of_git = difference.since is not None and not is_ledger_other
-        return () if difference.before is None or is_of_git else ("unknown",)
-    day, _, time = moment(known).partition(" ")
-    return (f"after {day}", time)
 
 
 def origin(row: ReportRow) -> str:

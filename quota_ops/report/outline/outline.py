@@ -104,10 +104,7 @@ def _list_guards(
     report: Report, plan: Plan, quoted: Callable[[str], str], *, in_dag: bool
 ) -> Iterator[Block]:
     for guard in plan.guards:
-        tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
-        passed = "" if guard.allowed is None else f" (overridden: {quoted(guard.allowed)})"
-        lines = (f"{quoted(guard.message)}{passed}", *list_settings(plan, guard, quoted))
-        yield Block(Topic.GUARD, tone, guard.guard, lines)
+        yield make_guard_block(guard, quoted, *list_settings(plan, guard, quoted))
     if names := list(dict.fromkeys(guard.guard for guard in plan.refused)):
         number = len(names)
         words = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan."
@@ -118,6 +115,13 @@ def _list_guards(
             " ".join(filter(None, (words, sentences.describe_repairs(report, quoted), there))),
         )
         yield Block(Topic.OVERRIDE, Tone.REFUSAL, "", lines, None if in_dag else way)
+
+
+def make_guard_block(guard: GuardFinding, quoted: Callable[[str], str], *more: str) -> Block:
+    """Return a guard's finding, and the reason for its override if it was overridden."""
+    tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
+    passed = "" if guard.allowed is None else f" (overridden: {quoted(guard.allowed)})"
+    return Block(Topic.GUARD, tone, guard.guard, (f"{quoted(guard.message)}{passed}", *more))
 
 
 def list_settings(plan: Plan, guard: GuardFinding, quoted: Callable[[str], str] = str) -> list[str]:

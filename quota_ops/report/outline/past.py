@@ -6,7 +6,6 @@ from quota_ops.model.history.history import QuotaHistory
 from quota_ops.model.history.past import Past
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.outline import cells
 from quota_ops.report.outline.formats import escape_text, moment, short_commit
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
 
@@ -55,13 +54,20 @@ def find_since(row: ReportRow, past: Past | None) -> str:
     """Return since when the cluster has the value of a row.
 
     That is the time of the alter that set it, if known; for other drift, the last time that a run
-    found the value of Git.
+    found the value of Git; otherwise, the last time at which the cluster did not have the value.
+    Empty for a change of Git: nobody changed the cluster.
     """
     if altered := _find_alter(row, past):
         return moment(altered.altered_at)
     if past and row.difference.is_drift and (last := past.find_last_agreement(row.difference)):
         return f"after {moment(last)}"
-    return " ".join(cells.since(row))
+    difference = row.difference
+    is_ledger_other = difference.is_drift or difference.memory is not None
+    known = difference.since if is_ledger_other else None
+    if known := known or (row.origin and row.origin.after):
+        return f"after {moment(known)}"
+    is_of_git = difference.since is not None and not is_ledger_other
+    return "" if difference.before is None or is_of_git else "unknown"
 
 
 def _find_alter(row: ReportRow, past: Past | None) -> QuotaHistory | None:

@@ -19,8 +19,8 @@ from quota_ops.report.outline.effects import format_effect
 from quota_ops.report.outline.findings import FEW, finding_lines, findings_json
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.outline import block_lines, make_guard_block
 from quota_ops.report.outline.sentences import altered_at_standstill
-from quota_ops.report.screens.plan import guard_line
 
 _GIT_UNKNOWN = (
     "The desired state, the ledger or a hold is invalid, so it is unknown what the next run does.\n"
@@ -64,8 +64,8 @@ def alter_screen(shown: AlterReport) -> Screen:
     verb = _describe_outcome(shown) if shown.sent else "validated, nothing written"
     heading = line(f"{report.cluster} ({report.cluster_id}): {verb}", Tone.STRONG)
     blocks: list[Line | Table] = [heading, line(), alter_table(shown), line()]
-    if shown.alter.guards:
-        blocks += [*map(guard_line, shown.alter.guards), line()]
+    if guards := shown.alter.guards:
+        blocks += [*block_lines(make_guard_block(guard, str) for guard in guards), line()]
     if report.findings:
         blocks += [*finding_lines(report.findings, most=FEW), line()]
     if shown.standstill is not None:

@@ -7,7 +7,6 @@ from pathlib import Path
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.findings.silences import list_unsilenced
 from quota_ops.model.errors import InvalidDesiredState
-from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.quota import format_limit
@@ -176,13 +175,6 @@ def _part(row: Difference) -> str:
     if row.kind in {Kind.UNMANAGED, Kind.OVERRIDING, Kind.GONE}:
         return row.kind
     return "only reported"
-
-
-def guard_line(guard: GuardFinding) -> Line:
-    """Return a guard's finding, and the reason for its override if it was overridden."""
-    tone = Tone.REFUSAL if guard.allowed is None else Tone.CONTEXT
-    passed = "" if guard.allowed is None else f" (overridden: {guard.allowed})"
-    return (Span(guard.guard, tone), Span(f": {guard.message}{passed}"))
 
 
 def apply_screen(report: Report, *, most: int) -> Screen:
