@@ -23,7 +23,7 @@ _LARGE = ("MB", "MiB", "GB", "GiB")
 _UP = {"MB": "GB", "MiB": "GiB"}
 _MOST = 1024
 """The largest number that people write before MB or MiB rather than a larger unit."""
-_WORDS = re.compile(r"[^\d=]{5,}")
+_WORD = re.compile(r"[^\d=]{4,}")
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
 _SMALL = max(key.starving for key in QUOTA_KEYS.values())
 """No rule finds a higher limit small, whatever its key."""
@@ -175,11 +175,16 @@ def _find_other_types(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding
 
 
 def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]:
-    """Yield a finding for each name that is nearly an owned one, or one of an earlier entity."""
-    quota_of: dict[tuple[str, str], Quota | None] = dict.fromkeys(owned)
+    """Yield a finding for each name that is nearly an owned one, or one of an earlier entity.
+
+    Names with digits are left out: those of a series differ by few characters.
+    """
+    quota_of: dict[tuple[str, str], Quota | None] = dict.fromkeys(
+        part for part in owned if _WORD.fullmatch(part[1])
+    )
     for quota in quotas:
         for kind, name in quota.entity.parts:
-            if name is not None and kind != IP:
+            if name is not None and kind != IP and _WORD.fullmatch(name):
                 quota_of.setdefault((kind, name), quota)
     order = {part: at for at, part in enumerate(quota_of)}
     for kind, name in quota_of:
@@ -196,11 +201,8 @@ def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]
 
 
 def _shorten_and_swap(name: str) -> Iterable[str]:
-    """Return a name without each of its inner letters, and with two of them swapped.
-
-    Empty for names with digits: those of a series differ by few characters.
-    """
-    inner = range(1, len(name) - 1) if _WORDS.fullmatch(name) else ()
+    """Return a name without each of its inner letters, and with two of them swapped."""
+    inner = range(1, len(name) - 1)
     shorter = (name[:at] + name[at + 1 :] for at in inner)
     swapped = (name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in inner)
     return dict.fromkeys(chain(shorter, swapped))
