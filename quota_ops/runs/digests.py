@@ -1,8 +1,7 @@
 """Read the use of past days from Prometheus into digests, for the days that have none."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
-from functools import partial
 from math import floor
 
 import pyarrow as pa
@@ -12,8 +11,8 @@ from quota_ops.model.errors import InvalidInput, UseUnknown
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import MEASURED_KEYS
 from quota_ops.model.text import command
-from quota_ops.model.usage.digest import BUCKETS, DELAYED, DIGEST, DigestedDay
-from quota_ops.model.usage.seen import Run, SeenBrokers, count_each, count_together
+from quota_ops.model.usage.digest import DELAYED, DIGEST, DigestedDay
+from quota_ops.model.usage.seen import Run, count_each, count_together
 from quota_ops.model.usage.series import Time, time_of
 from quota_ops.model.usage.use import explain_others, explain_step, find_stretch
 from quota_ops.runs.past_quotas import read_past_quotas
@@ -23,13 +22,11 @@ from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.usage.overview import find_interval, read_throttled
 from quota_ops.usage.prometheus import open_prometheus
-from quota_ops.usage.samples import list_brokers, read_parts, read_scrapes
+from quota_ops.usage.samples import list_brokers, read_rates, read_scrapes
 from quota_ops.usage.scrapes import find_seen
 from quota_ops.usage.source import UsageSource
 
 _SECONDS = 24 * 60 * 60
-_MOST_ROWS = 500_000
-"""Rows of parts of a day that are kept before they are joined: 20 MB."""
 
 
 def record_days(
@@ -88,16 +85,15 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
     if not brokers:
         return DigestedDay(day, why="Prometheus has no scrape of this cluster on that day")
     scrapes = read_scrapes(source, brokers, time)
-    seen = find_seen(scrapes, source.step, time)
     delayed = _read_delayed(source, brokers, time)
-    from quota_ops.sql.embedded_usage import digest_part  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import add_seen, digest_part, pack_series  # noqa: PLC0415 - DuckDB
 
-    digest_samples = partial(
-        digest_part, scrapes=scrapes, delayed=delayed, day=day, step=source.step
-    )
-    parts = (read_parts(source, brokers, key, *time) for key in MEASURED_KEYS)
-    rates = ((part.rates for part in of_key if part.rates.num_rows) for of_key in parts)
-    digest = pa.concat_tables(_digest_key(map(digest_samples, of_key), seen) for of_key in rates)
+    parts = [
+        pack_series(digest_part(rates, scrapes, delayed, day, source.step))
+        for key in MEASURED_KEYS
+        for rates in read_rates(source, brokers, key, time)
+    ]
+    digest = add_seen(day, parts, find_seen(scrapes, source.step, time))
     if not digest.num_rows:
         return DigestedDay(day, 0, len(brokers), why="no client has a series on that day")
     found = summarize_day(day, digest)
@@ -128,19 +124,6 @@ def _refuse_less(store: RunStore, cluster_id: str, day: str, found: pa.Table) ->
                 f"{day} stays as it is: Prometheus has {now} % of it, and {before} % are stored",
                 f"To store less all the same, remove {place} first.",
             )
-
-
-def _digest_key(parts: Iterable[pa.Table], seen: SeenBrokers) -> pa.Table:
-    """Return DIGEST of a key from BUCKETS of parts, which are joined when they have doubled."""
-    from quota_ops.sql.embedded_usage import join_parts, pack_day  # noqa: PLC0415 - DuckDB
-
-    joined, most = parquet.from_rows(BUCKETS, []), _MOST_ROWS
-    for part in parts:
-        joined = pa.concat_tables([joined, part.cast(joined.schema)])
-        if joined.num_rows > most:
-            joined = join_parts(joined).cast(joined.schema)
-            most = max(_MOST_ROWS, 2 * joined.num_rows)
-    return pack_day(joined, seen)
 
 
 def _read_delayed(source: UsageSource, brokers: Sequence[str], time: Time) -> pa.Table:

@@ -12,7 +12,7 @@ from quota_ops.stages.use.past_limits import PastQuotas, Period
 from quota_ops.stages.use.spans import SeriesUse, Span, find_span
 from quota_ops.usage.overview import Coverage, read_coverage, read_throttled, read_use
 from quota_ops.usage.prometheus import Prometheus, open_prometheus
-from quota_ops.usage.samples import read_parts
+from quota_ops.usage.samples import read_rates, read_scrapes
 from quota_ops.usage.source import UsageSource
 
 MOST_MEASURED = 200
@@ -93,8 +93,9 @@ class MeasuredTime(NamedTuple):
             ]
             seconds = dict.fromkeys(measured, 0.0)
             brokers = [broker] if measured else []
-            for samples in read_parts(self.source, brokers, key, *time, selection={*measured}):
-                for found in find_delays(*samples, shares, interval):
+            scrapes = read_scrapes(self.source, brokers, time)
+            for rates in read_rates(self.source, brokers, key, time, selection={*measured}):
+                for found in find_delays(rates, scrapes, shares, interval):
                     seconds[SeriesNames(*shares[int(found.shared_by)][2:4])] += found.at_present
             for use in some:
                 row, limit = use.row, use.span.limit

@@ -46,7 +46,7 @@ _REMEDY = "Record that day again: quota-ops record CLUSTER --day DATE"
 def digest_part(
     rates: pa.Table, scrapes: pa.Table, delayed: pa.Table, day: str, step: int
 ) -> pa.Table:
-    """Return BUCKETS of samples of a day.
+    """Return BUCKETS of samples of a day, those of some series or of all.
 
     `rates` has `time`, `broker`, `key`, `user_name`, `client_id`, `value`; `scrapes` has `time`,
     `broker`, `up`; `delayed` has `broker`, `key`, `user_name`, `client_id` of the series that were
@@ -56,26 +56,26 @@ def digest_part(
     return _run(BUCKETS, text.digest_text(day, step), views)
 
 
-def join_parts(parts: pa.Table) -> pa.Table:
-    """Return BUCKETS of a day from those of parts of its rates."""
-    return _run(BUCKETS, text.read_sql("usage_parts"), {"parts": parts}, **_ONE_THREAD)
+def pack_series(buckets: pa.Table) -> pa.Table:
+    """Return DIGEST of the series in BUCKETS of a day, without when brokers were seen."""
+    return _run(DIGEST, text.read_sql("usage_packed"), {"buckets": buckets})
 
 
-def pack_day(parts: pa.Table, seen: SeenBrokers) -> pa.Table:
-    """Return DIGEST of a day, sorted, from BUCKETS as `join_parts` takes them.
+def add_seen(day: str, parts: Sequence[pa.Table], seen: SeenBrokers) -> pa.Table:
+    """Return DIGEST of a day from that of its series in some parts.
 
     `seen` are the times in which its brokers were seen, in seconds since 1970.
     """
-    sql = text.read_sql("usage_packed", joined=text.read_sql("usage_parts"))
-    packed = _run(DIGEST, sql, {"parts": parts}, **_ONE_THREAD)
-    rows: list[DigestRow] = []
-    for of_key in parts.group_by(["day", "key"]).aggregate([]).to_pylist():
-        day, key = of_key["day"], of_key["key"]
-        midnight = int(time_of(day).start.timestamp())
-        for broker, runs in seen.items():
-            edges = tuple(second - midnight for run in runs for second in run)
-            rows.append(DigestRow(day, broker, key, None, None, 0, None, (), None, False, edges))
-    return pa.concat_tables([parquet.from_rows(DIGEST, rows).cast(packed.schema), packed])
+    midnight = int(time_of(day).start.timestamp())
+    keys = {key for part in parts for key in part["key"].unique().to_pylist()}
+    rows = [
+        DigestRow(day, broker, key, None, None, 0, None, (), None, False, edges)
+        for key in sorted(keys)
+        for broker, runs in seen.items()
+        for edges in [tuple(second - midnight for run in runs for second in run)]
+    ]
+    of_brokers = parquet.from_rows(DIGEST, rows).cast(parquet.arrow_schema(DIGEST))
+    return pa.concat_tables([of_brokers, *parts])
 
 
 class RecordedSeries(NamedTuple):

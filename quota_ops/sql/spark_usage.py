@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from quota_ops.model.usage.digest import BUCKETS
 from quota_ops.model.usage.series import time_of
 from quota_ops.sql import text
-from quota_ops.sql.embedded_usage import pack_day
+from quota_ops.sql.embedded_usage import add_seen, pack_series
 from quota_ops.sql.job import EngineFailed
 from quota_ops.sql.spark_connect import explain_failure
 from quota_ops.store.history.digests import write_digest
@@ -61,7 +61,8 @@ def digest_samples(
                 rows.where(rows.cluster == cluster).createOrReplaceTempView(name)
             buckets = spark.sql(text.digest_text(day, step)).toArrow()
             seen = find_seen(spark.table("scrapes").toArrow(), step, time_of(day))
-            write_digest(store, cluster, day, pack_day(parquet.conform(BUCKETS, buckets), seen))
+            series = pack_series(parquet.conform(BUCKETS, buckets))
+            write_digest(store, cluster, day, add_seen(day, [series], seen))
             yield cluster
     except (PySparkException, Py4JJavaError) as error:
         raise EngineFailed(f"Spark cannot digest the use: {explain_failure(error)}") from error

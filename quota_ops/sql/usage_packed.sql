@@ -1,13 +1,8 @@
 -- The digest of a day from its buckets.
 --
--- In:  the text of usage_parts.sql
--- Out: the columns of DIGEST in quota_ops/model/usage/digest.py, without when brokers were seen;
---      clients with similar numbers are beside each other, which takes less space
-WITH joined AS (
-{joined}
-),
-
-runs AS (
+-- In:  buckets  the columns of BUCKETS in quota_ops/model/usage/digest.py
+-- Out: the columns of DIGEST in quota_ops/model/usage/digest.py, without when brokers were seen
+WITH runs AS (
   SELECT
     *,
     -- The seconds of a bucket, after a 0 for each bucket below it that has none.
@@ -18,7 +13,7 @@ runs AS (
       ), 0),
       0
     ), seconds) AS run
-  FROM joined
+  FROM buckets
 )
 
 SELECT
@@ -31,5 +26,3 @@ SELECT
   CAST([] AS INT[]) AS seen
 FROM runs
 GROUP BY day, broker, key, user_name, client_id
-ORDER BY
-  key, broker, MAX(runs.seconds), user_name NULLS LAST, client_id NULLS LAST

@@ -6,7 +6,7 @@ up to five minutes after a broker stopped.
 
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import datetime, timedelta
-from itertools import pairwise
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,15 +24,13 @@ from quota_ops.usage.labels import (
     quote_text,
 )
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, Sample, Series, open_prometheus
-from quota_ops.usage.source import SAMPLES, SCRAPES, Samples, UsageSource
+from quota_ops.usage.source import SAMPLES, SCRAPES, UsageSource
 
 UP = Metric("up")
 _SAMPLES_AT_ONCE = 150_000
-"""About how many samples one part may have: 12 MB of JSON, if they are one response."""
+"""About how many samples one table may have: 12 MB of JSON, if they are one response."""
 _SHORTEST = timedelta(minutes=5)
 """The shortest time of a query; a server that refuses it is given up."""
-_LONGEST = timedelta(days=7)
-"""The longest time of a query: what a review reads of some clients."""
 _NAMES_AT_ONCE = 40
 """The names in one selector, which is a regular expression."""
 _TIME = SAMPLES.field("time").type
@@ -46,11 +44,6 @@ def list_brokers(source: UsageSource, start: datetime, end: datetime) -> tuple[s
     with open_prometheus(source.connection) as server:
         found = server.query(f"count by ({source.broker}) ({scrapes})", end)
     return tuple(sorted(find_broker(source, series) for series in found))
-
-
-def read_scrapes(source: UsageSource, brokers: Collection[str], time: Time) -> pa.Table:
-    """Return SCRAPES of some brokers. Raises UseUnknown if they cannot be read."""
-    return join_samples(read_parts(source, brokers, "", *time, selection=())).up
 
 
 def has_unnamed(source: UsageSource, key: str, time: Time) -> bool:
@@ -73,91 +66,84 @@ def find_broker(source: UsageSource, series: Series) -> str:
     return broker
 
 
-def join_samples(parts: Iterable[Samples]) -> Samples:
-    """Return the samples of some parts together. Raises UseUnknown if one cannot be read."""
-    some = list(parts)
-    return Samples(
-        pa.concat_tables([SAMPLES.empty_table(), *(part.rates for part in some)]),
-        pa.concat_tables([SCRAPES.empty_table(), *(part.up for part in some)]),
-    )
+def read_scrapes(source: UsageSource, brokers: Collection[str], time: Time) -> pa.Table:
+    """Return SCRAPES of some brokers after the start of a time until its end; UseUnknown as above.
+
+    They are sorted by broker and time.
+    """
+    tables = [SCRAPES.empty_table()]
+    with open_prometheus(source.connection) as server:
+        for broker in brokers:
+            selector = source.select(UP, [f"{source.broker}={quote_text(broker)}"])
+            found = [each for series in _query(server, selector, time) for each in series.values]
+            found.sort(key=lambda sample: sample.time)
+            ups = pa.array([sample.value == 1 for sample in found], pa.bool_())
+            columns = [_list_times(found), pa.repeat(broker, len(found)), ups]
+            tables.append(_after(time.start, pa.table(columns, schema=SCRAPES)))
+    return pa.concat_tables(tables)
 
 
-def read_parts(
+def read_rates(
     source: UsageSource,
     brokers: Collection[str],
     key: str,
-    start: datetime,
-    end: datetime,
+    time: Time,
     *,
     selection: Selection = None,
-) -> Iterator[Samples]:
-    """Yield the use of a quota key on some brokers after `start` until `end`.
+) -> Iterator[pa.Table]:
+    """Yield the use of a quota key on some brokers after the start of a time until its end.
 
-    Parts have a bounded size, broker by broker, each in the order of time. Raises UseUnknown if
-    anything could not be read, possibly after some parts.
+    Each table of SAMPLES has all samples of some series of a broker. Raises UseUnknown if anything
+    could not be read, possibly after some tables.
     """
+    if (metric := source.names.rates.get(key)) is None:
+        return
+    samples = (time.end - time.start).total_seconds() / source.step
+    at_once = max(1, min(_NAMES_AT_ONCE, int(_SAMPLES_AT_ONCE / samples)))
     with open_prometheus(source.connection) as server:
         for broker in brokers:
-            series = _SeriesOf(server, source, broker, key, source.names.rates.get(key), selection)
-            for since, until in series.divide(start, end):
-                yield Samples(series.read(since, until), series.read_scrapes(since, until))
+            series = _SeriesOf(server, source, broker, metric)
+            labels = series.list_labels(time, selection)
+            for at in range(0, len(labels), at_once):
+                if (table := series.read(key, labels[at : at + at_once], time)).num_rows:
+                    yield table
+
+
+class _Labels(NamedTuple):
+    """The labels of a series that name its clients, as they are; "" is no label."""
+
+    user: str
+    client_id: str
 
 
 class _SeriesOf(Struct, frozen=True):
-    """The series of a broker and a quota key; none without a metric."""
+    """The series of a broker and a metric."""
 
     server: Prometheus
     source: UsageSource
     broker: str
-    key: str
-    metric: Metric | None
-    selection: Selection
+    metric: Metric
 
-    @property
-    def selectors(self) -> list[str]:
-        """Selectors of the series, and perhaps of more than the selection."""
-        if self.metric is None:
-            return []
-        of_broker = f"{self.source.broker}={quote_text(self.broker)}"
-        if self.selection is None:
-            return [self.source.select(self.metric, [of_broker])]
-        names = sorted(self.selection, key=lambda each: (each.user or "", each.client_id or ""))
-        parts = [names[at : at + _NAMES_AT_ONCE] for at in range(0, len(names), _NAMES_AT_ONCE)]
-        users, client_ids = self.source.names.user, self.source.names.client_id
-        return [
-            self.source.select(
-                self.metric,
-                [
-                    of_broker,
-                    match_any(users, _list_forms((each.user for each in part), encode_user)),
-                    match_any(
-                        client_ids, _list_forms((each.client_id for each in part), encode_client_id)
-                    ),
-                ],
-            )
-            for part in parts
-        ]
+    def list_labels(self, time: Time, selection: Selection) -> list[_Labels]:
+        """Return the labels of the series that have a sample in a time, sorted."""
+        names = self.source.names
+        by = f"count by ({names.user}, {names.client_id}) (last_over_time"
+        found = {
+            self._get_labels(series)
+            for selector in self._list_selectors(selection)
+            for series in self.server.query(f"{by}({selector}{format_range(*time)}))", time.end)
+            if selection is None or read_names(self.source, series) in selection
+        }
+        return sorted(found)
 
-    def divide(self, start: datetime, end: datetime) -> Iterator[tuple[datetime, datetime]]:
-        """Yield parts of a period, each with few enough samples for one table."""
-        total = 1
-        for selector in self.selectors:
-            counting = f"count(last_over_time({selector}{format_range(start, end)}))"
-            found = self.server.query(counting, end)
-            total += sum(int(series.value.value) for series in found if series.value)
-        seconds = int(_SAMPLES_AT_ONCE / total * self.source.step)
-        longest = min(_LONGEST, max(_SHORTEST, timedelta(seconds=seconds)))
-        count_of_parts = max(1, -((start - end) // longest))
-        yield from pairwise([*(start + longest * each for each in range(count_of_parts)), end])
-
-    def read(self, start: datetime, end: datetime) -> pa.Table:
-        """Return the samples after `start` until `end`."""
+    def read(self, key: str, labels: Collection[_Labels], time: Time) -> pa.Table:
+        """Return the samples of the series with these labels."""
+        selector = self._select(*(sorted({*texts}) for texts in zip(*labels, strict=True)))
         found = [
             (names, series.values)
-            for selector in self.selectors
-            for series in self._query(selector, start, end)
+            for series in _query(self.server, selector, time)
+            if self._get_labels(series) in labels
             for names in [read_names(self.source, series)]
-            if self.selection is None or names in self.selection
         ]
         numbers = pa.array(
             [number for number, (_, some) in enumerate(found) for _ in some], "int32"
@@ -165,34 +151,49 @@ class _SeriesOf(Struct, frozen=True):
         users, client_ids = (
             pa.array([names[at] for names, _ in found], pa.string()).take(numbers) for at in (0, 1)
         )
-        of_all = (pa.repeat(text, len(numbers)) for text in (self.broker, self.key))
+        of_all = (pa.repeat(text, len(numbers)) for text in (self.broker, key))
         values = pa.array([sample.value for _, some in found for sample in some], pa.float64())
         times = _list_times(sample for _, some in found for sample in some)
-        table = pa.table([times, *of_all, users, client_ids, values], schema=SAMPLES)
-        return table.filter(pc.greater(times, _to_time(start)))
+        columns = [times, *of_all, users, client_ids, values]
+        return _after(time.start, pa.table(columns, schema=SAMPLES))
 
-    def read_scrapes(self, start: datetime, end: datetime) -> pa.Table:
-        """Return the scrapes of the broker after `start` until `end`."""
-        selector = self.source.select(UP, [f"{self.source.broker}={quote_text(self.broker)}"])
-        found = [each for series in self._query(selector, start, end) for each in series.values]
-        found.sort(key=lambda sample: sample.time)
-        brokers, times = pa.repeat(self.broker, len(found)), _list_times(found)
-        ups = pa.array([sample.value == 1 for sample in found], pa.bool_())
-        table = pa.table([times, brokers, ups], schema=SCRAPES)
-        return table.filter(pc.greater(times, _to_time(start)))
+    def _list_selectors(self, selection: Selection) -> Iterator[str]:
+        """Yield selectors of the series, and perhaps of more than the selection."""
+        if selection is None:
+            yield self._select()
+            return
+        names = sorted(selection, key=lambda each: (each.user or "", each.client_id or ""))
+        for at in range(0, len(names), _NAMES_AT_ONCE):
+            some = names[at : at + _NAMES_AT_ONCE]
+            yield self._select(
+                _list_forms((each.user for each in some), encode_user),
+                _list_forms((each.client_id for each in some), encode_client_id),
+            )
 
-    def _query(self, selector: str, start: datetime, end: datetime) -> Iterator[Series]:
-        """Yield the series of a time, by shorter queries if the server refuses a longer one."""
-        try:
-            found = self.server.query(f"{selector}{format_range(start, end)}", end)
-        except QueryTooLarge:
-            middle = start + (end - start) / 2
-            if middle - start < _SHORTEST:
-                raise
-            yield from self._query(selector, start, middle)
-            yield from self._query(selector, middle, end)
-        else:
-            yield from found
+    def _select(self, *labels: Collection[str]) -> str:
+        """Return the selector of the series whose user and client id have one of these labels."""
+        names = self.source.names.user, self.source.names.client_id
+        matchers = (match_any(name, texts) for name, texts in zip(names, labels, strict=False))
+        of_broker = f"{self.source.broker}={quote_text(self.broker)}"
+        return self.source.select(self.metric, [of_broker, *matchers])
+
+    def _get_labels(self, series: Series) -> _Labels:
+        names, labels = self.source.names, series.metric
+        return _Labels(labels.get(names.user, ""), labels.get(names.client_id, ""))
+
+
+def _query(server: Prometheus, selector: str, time: Time) -> Iterator[Series]:
+    """Yield the series of a time, by shorter queries if the server refuses a longer one."""
+    try:
+        found = server.query(f"{selector}{format_range(*time)}", time.end)
+    except QueryTooLarge:
+        middle = time.start + (time.end - time.start) / 2
+        if middle - time.start < _SHORTEST:
+            raise
+        yield from _query(server, selector, Time(time.start, middle))
+        yield from _query(server, selector, Time(middle, time.end))
+    else:
+        yield from found
 
 
 def _list_forms(names: Iterable[str | None], encode: Callable[[str], str]) -> list[str]:
@@ -212,8 +213,10 @@ def _list_times(samples: Iterable[Sample]) -> pa.Array:
     return pc.multiply(millis, 1000).cast(_TIME)
 
 
-def _to_time(moment: datetime) -> pa.Scalar:
-    return pa.scalar(round(moment.timestamp() * 1000) * 1000, pa.int64()).cast(_TIME)
+def _after(start: datetime, table: pa.Table) -> pa.Table:
+    """Return the rows after a time, because some servers return a sample at it and some do not."""
+    earliest = pa.scalar(round(start.timestamp() * 1000) * 1000, pa.int64()).cast(_TIME)
+    return table.filter(pc.greater(table["time"], earliest))
 
 
 def read_names(source: UsageSource, series: Series) -> SeriesNames:

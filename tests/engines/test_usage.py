@@ -17,9 +17,9 @@ from quota_ops.model.usage.digest import BASE, ShareRow, UseRow
 from quota_ops.model.usage.seen import count_each, count_together
 from quota_ops.model.usage.series import Time, time_of
 from quota_ops.sql import text
-from quota_ops.sql.embedded_usage import digest_part, find_delays, pack_day
+from quota_ops.sql.embedded_usage import add_seen, digest_part, find_delays, pack_series
 from quota_ops.sql.spark_usage import SampleFiles, digest_samples
-from quota_ops.store.history.digests import find_digests, list_days
+from quota_ops.store.history.digests import find_digests, list_days, write_digest
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.scrapes import find_seen
 from tests.engines.usage_oracle import (
@@ -325,4 +325,6 @@ def test_the_job_records_the_days_of_all_clusters(session: "SparkSession", tmp_p
     assert list_days(store, "a") == ["2026-11-25"]
     (stored,) = find_digests(store, "a", ["2026-11-25"]).values()
     seen_runs = find_seen(tables["scrapes"], STEP, time_of("2026-11-25"))
-    assert pq.read_table(str(stored)).equals(pack_day(digest(some, seen), seen_runs))
+    own_day = add_seen("2026-11-25", [pack_series(digest(some, seen))], seen_runs)
+    expected = write_digest(store, "own", "2026-11-25", own_day)
+    assert pq.read_table(str(stored)).equals(pq.read_table(str(expected)))

@@ -29,7 +29,9 @@ class BusyHour:
         if at <= self._since or 'user=""' in asked.query:  # all series have names
             return self._answer([])
         if asked.query.startswith(("count(", "count by")):
-            return self._answer([{"metric": {"instance": "kafka-1:9404"}, "value": [at, "1"]}])
+            labels = {"user": "etl", "instance": "kafka-1:9404"}
+            is_known = "(user" not in asked.query or 'resource="Produce"' in asked.query
+            return self._answer([{"metric": labels, "value": [at, "1"]}] * is_known)
         if "[" not in asked.query:
             is_counted = asked.query.startswith("up") or 'resource="Produce"' in asked.query
             labels = {"user": "etl", "instance": "kafka-1:9404"}

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 import pyarrow as pa
 
 from quota_ops.model.usage.digest import UseRow
-from quota_ops.sql.embedded_usage import SpanRow, SummedDays, open_digests, pack_day
+from quota_ops.sql.embedded_usage import SpanRow, SummedDays, open_digests, pack_series
 from quota_ops.store.history.digests import find_digests, write_digest
 from quota_ops.store.places.run_store import RunStore, open_place
 
@@ -18,7 +18,7 @@ def merge(days: Mapping[str, pa.Table], least: float | None = None) -> list[UseR
     with TemporaryDirectory() as folder:
         store = RunStore(open_place(Path(folder)))
         for day, buckets in days.items():
-            write_digest(store, "id", day, pack_day(buckets, {}))
+            write_digest(store, "id", day, pack_series(buckets))
         return read_use(store, "id", [*days], least)
 
 

@@ -20,7 +20,7 @@ from quota_ops.model.usage.use import UseProbe
 from quota_ops.usage.overview import read_throttled
 from quota_ops.usage.probe import probe_usage
 from quota_ops.usage.prometheus import open_prometheus
-from quota_ops.usage.samples import join_samples, read_parts
+from quota_ops.usage.samples import read_rates
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import connect
 from tests.usage.lab import start_exported, start_prometheus
@@ -128,8 +128,9 @@ def test_a_preset_reads_what_its_rules_export(
         assert lost.keys[0].unnamed == 3
         assert {source.names.user, source.names.client_id} & lost.unnamed.keys()
         end = datetime.now(UTC)
-        time_read = (end - timedelta(seconds=8), end)
-        samples = join_samples(read_parts(source, ["b1"], KEY, *time_read)).rates.to_pylist()
+        time_read = Time(end - timedelta(seconds=8), end)
+        tables = read_rates(source, ["b1"], KEY, time_read)
+        samples = [row for table in tables for row in table.to_pylist()]
         assert {(row["user_name"], row["client_id"]) for row in samples} == NAMES
         for names in NAMES:
             values = [
@@ -137,7 +138,7 @@ def test_a_preset_reads_what_its_rules_export(
             ]
             assert 0.8 * LIMIT < median(values) < 1.4 * LIMIT, names
         with open_prometheus(source.connection) as server:
-            assert read_throttled(server, source, "b1", KEY, Time(*time_read)) == NAMES
+            assert read_throttled(server, source, "b1", KEY, time_read) == NAMES
 
 
 @pytest.mark.parametrize(

@@ -14,17 +14,20 @@ from threading import Thread
 import pytest
 
 from quota_ops.model.errors import InvalidInput, UseUnknown
+from quota_ops.model.usage.series import Time
 from quota_ops.usage import prometheus
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.prometheus import QueryTooLarge
-from quota_ops.usage.samples import join_samples, list_brokers, read_parts
+from quota_ops.usage.samples import list_brokers, read_rates, read_scrapes
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import POLICY, connect
 from tests.usage.recording import Answer, Question, serve
 
 END = datetime(2026, 11, 26, tzinfo=UTC)
 START = END - timedelta(hours=1)
+TIME = Time(START, END)
 NOTHING = Answer(200, '{"status":"success","data":{"resultType":"vector","result":[]}}')
+ALICE = Answer(200, NOTHING.body.replace("[]", '[{"metric":{"user":"alice"},"value":[0,"1"]}]'))
 
 
 def _error(kind: str, text: str) -> str:
@@ -99,7 +102,9 @@ def test_what_is_too_much_is_divided() -> None:
 
     def respond(asked: Question, _headers: Mapping[str, str]) -> Answer:
         milliseconds = int(asked.query.rpartition("[")[2].partition("ms")[0])
-        if "last_over_time" in asked.query or milliseconds <= 900_000:
+        if "last_over_time" in asked.query:
+            return ALICE
+        if milliseconds <= 900_000:
             return NOTHING
         lengths.append(milliseconds)
         text = "query processing would load too many samples into memory in query execution"
@@ -107,12 +112,12 @@ def test_what_is_too_much_is_divided() -> None:
 
     with serve(respond) as url:
         source = UsageSource.of(POLICY, connect(url))
-        found = join_samples(read_parts(source, ["b"], "producer_byte_rate", START, END))
-    assert found.rates.num_rows == 0
+        assert [*read_rates(source, ["b"], "producer_byte_rate", TIME)] == []
+        assert read_scrapes(source, ["b"], TIME).num_rows == 0
     assert sorted(lengths) == [1_800_000] * 4 + [3_600_000] * 2
     always = Answer(422, _error("execution", "too many samples"))
     with serve(lambda _asked, _headers: always) as url, pytest.raises(QueryTooLarge):
-        join_samples(read_parts(UsageSource.of(POLICY, connect(url)), ["b"], "x", START, END))
+        read_scrapes(UsageSource.of(POLICY, connect(url)), ["b"], TIME)
 
 
 def test_headers_are_those_of_the_connection() -> None:

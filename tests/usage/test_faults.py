@@ -37,11 +37,11 @@ class Faulty:
         """Respond to the queries of quota-ops."""
         at, found = float(asked.time), re.search(r'instance="(\w+)"', asked.query)
         result: list[dict[str, Any]] = []
-        if asked.query.startswith("count by"):
+        if asked.query.startswith("count by (user"):
+            result = [{"metric": {"user": "etl"}, "value": [at, "1"]}]
+        elif asked.query.startswith("count by"):
             scraped = [name for name, own in self._brokers.items() if own["up"].strip("-")]
             result = [{"metric": {"instance": name}, "value": [at, "1"]} for name in scraped]
-        elif asked.query.startswith("count"):
-            result = [{"metric": {}, "value": [at, "1"]}]
         elif found and (asked.query.startswith("up{") or 'byte_rate{resource="Pro' in asked.query):
             broker = self._brokers[found[1]]
             texts = broker["up"] if asked.query.startswith("up{") else broker["rates"]

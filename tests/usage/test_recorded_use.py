@@ -129,7 +129,7 @@ def test_brokers_that_were_seen_in_turn_were_never_seen_together(store: RunStore
     def respond(asked: Question, headers: Mapping[str, str]) -> Answer:
         found = json.loads(busy.respond(asked, headers).body)
         result = found["data"]["result"]
-        if asked.query.startswith("count by"):
+        if asked.query.startswith("count by (instance"):
             result += [{**result[0], "metric": {"instance": "kafka-2:9404"}}]
         elif asked.query.startswith("up{") and "instance=" in asked.query:
             turn = "kafka-2" in asked.query
@@ -222,6 +222,11 @@ def test_recorded_days_keep_series_without_numbers_or_names(store: RunStore) -> 
 
     def respond(asked: Question, headers: Mapping[str, str]) -> Answer:
         answer = busy.respond(asked, headers)
+        if asked.query.startswith("count by (user"):
+            labels = {"user": "nan"} if "Produce" in asked.query else {}
+            count = {"metric": labels, "value": [0, "1"]}
+            found = [count, *json.loads(answer.body)["data"]["result"]]
+            return Answer(200, json.dumps({"status": "success", "data": {"result": found}}))
         if "kafka_server_quota_byte_rate" not in asked.query or not asked.query.endswith("ms]"):
             return answer
         produced = asked._replace(query=asked.query.replace("Fetch", "Produce"))

@@ -2,8 +2,9 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -12,7 +13,7 @@ from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.stages.plan.use import read_samples
 from quota_ops.usage.overview import read_throttled, read_use
 from quota_ops.usage.prometheus import open_prometheus
-from quota_ops.usage.samples import join_samples, list_brokers, read_parts
+from quota_ops.usage.samples import list_brokers, read_rates, read_scrapes
 from quota_ops.usage.source import SAMPLES, SCRAPES, UsageSource
 from tests.usage.conftest import POLICY, connect, read_times
 from tests.usage.recording import Answer, Question, serve
@@ -20,17 +21,23 @@ from tests.usage.scenario import ENCODED, QUOTED
 
 TIMES = read_times()
 BROKERS = ("broker-1", "broker-2")
+WHOLE = Time(TIMES["started"], TIMES["ended"])
+
+
+def read_rows(
+    source: UsageSource, key: str, time: Time, names: Collection[SeriesNames] | None = None
+) -> list[dict[str, Any]]:
+    """Return the samples of a key on both brokers."""
+    tables = list(read_rates(source, BROKERS, key, time, selection=names))
+    assert {*(table.schema for table in tables)} <= {SAMPLES}
+    return [row for table in tables for row in table.to_pylist()]
 
 
 def test_samples_have_the_names_that_kafka_knows(source: UsageSource) -> None:
     """Names are decoded, each as the level of its quota counted it at that time."""
     assert list_brokers(source, TIMES["started"], TIMES["ended"]) == BROKERS
-    found = join_samples(
-        read_parts(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
-    )
-    assert (found.rates.schema, found.up.schema) == (SAMPLES, SCRAPES)
-    columns = [found.rates[name].to_pylist() for name in ("user_name", "client_id")]
-    assert set(zip(*columns, strict=True)) == {
+    found = read_rows(source, "producer_byte_rate", WHOLE)
+    assert {(row["user_name"], row["client_id"]) for row in found} == {
         ("alice", None),
         ("bob", "web"),
         ("bob", None),  # since bob has a quota of his own
@@ -43,23 +50,22 @@ def test_samples_have_the_names_that_kafka_knows(source: UsageSource) -> None:
         (None, "rare"),
         (None, "shared"),
     }
-    assert found.rates["value"].null_count == 0
-    assert set(found.rates["key"].to_pylist()) == {"producer_byte_rate"}
+    assert None not in {row["value"] for row in found}
+    assert {row["key"] for row in found} == {"producer_byte_rate"}
 
 
 def test_a_frozen_broker_is_unknown_not_idle(source: UsageSource) -> None:
     """While a broker does not respond, its scrapes fail and it has no samples."""
-    found = join_samples(
-        read_parts(source, BROKERS, "producer_byte_rate", TIMES["started"], TIMES["ended"])
-    )
-    failed = [row for row in found.up.to_pylist() if not row["up"]]
+    scrapes = read_scrapes(source, BROKERS, WHOLE)
+    assert scrapes.schema == SCRAPES
+    failed = [row for row in scrapes.to_pylist() if not row["up"]]
     assert {row["broker"] for row in failed} == {"broker-2"}
     frozen = TIMES["down"], TIMES["up"] + timedelta(seconds=6)
     assert all(frozen[0] <= row["time"] <= frozen[1] for row in failed)
     assert len(failed) >= (TIMES["up"] - TIMES["down"]).seconds // source.step - 1
     within = [
         row["broker"]
-        for row in found.rates.to_pylist()
+        for row in read_rows(source, "producer_byte_rate", WHOLE)
         if failed[0]["time"] <= row["time"] <= failed[-1]["time"]
     ]
     assert set(within) == {"broker-1"}
@@ -68,18 +74,9 @@ def test_a_frozen_broker_is_unknown_not_idle(source: UsageSource) -> None:
 def test_a_selection_reads_its_series_only(source: UsageSource) -> None:
     """Only the selected names are read, also those with special characters, and no neighbor."""
     wanted = [SeriesNames(ENCODED, None), SeriesNames(None, QUOTED), SeriesNames("bob", "web")]
+    time = Time(TIMES["down"], TIMES["ended"])
     everything, some = (
-        join_samples(
-            read_parts(
-                source,
-                BROKERS,
-                "producer_byte_rate",
-                TIMES["down"],
-                TIMES["ended"],
-                selection=names,
-            )
-        ).rates.to_pylist()
-        for names in (None, wanted)
+        read_rows(source, "producer_byte_rate", time, names) for names in (None, wanted)
     )
     expected = [
         row for row in everything if SeriesNames(row["user_name"], row["client_id"]) in wanted
@@ -92,9 +89,7 @@ def test_samples_are_those_after_the_start(source: UsageSource) -> None:
     """Two adjacent times have no sample twice, and lose none."""
     middle = TIMES["started"] + timedelta(seconds=100)
     first, second, both = (
-        join_samples(
-            read_parts(source, BROKERS, "request_percentage", start, end)
-        ).rates.to_pylist()
+        read_rows(source, "request_percentage", Time(start, end))
         for start, end in (
             (TIMES["started"], middle),
             (middle, TIMES["down"]),
@@ -134,10 +129,8 @@ def test_an_infinite_sample_is_no_rate() -> None:
 
 def test_a_key_without_series_has_no_samples(source: UsageSource) -> None:
     """Without a quota of a resource brokers measure nothing, but scrapes are known."""
-    found = join_samples(
-        read_parts(source, BROKERS, "controller_mutation_rate", TIMES["started"], TIMES["ended"])
-    )
-    assert (found.rates.num_rows, found.up.num_rows > 100) == (0, True)
+    assert read_rows(source, "controller_mutation_rate", WHOLE) == []
+    assert read_scrapes(source, BROKERS, WHOLE).num_rows > 100
 
 
 def test_use_is_unknown_if_some_series_have_no_names() -> None:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from functools import partial
 
+import pyarrow as pa
+
 from quota_ops.model.errors import QuotaOpsError, UseUnknown
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.effect import Effect
@@ -25,7 +27,7 @@ from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import FACTS, THROTTLED, THROTTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection
-from quota_ops.usage.source import Samples, UsageSource
+from quota_ops.usage.source import SAMPLES, Samples, UsageSource
 
 MOST_CLIENTS = 20
 """How many throttled clients a page shows: those that wait longest."""
@@ -36,7 +38,7 @@ def read_samples(
     source: UsageSource, key: str, series: Collection[SeriesNames], time: Time
 ) -> Samples:
     """Return the use of some series of a key on all brokers; UseUnknown if it cannot be read."""
-    from quota_ops.usage.samples import has_unnamed, join_samples, list_brokers, read_parts  # noqa: PLC0415 - an HTTP client
+    from quota_ops.usage.samples import has_unnamed, list_brokers, read_rates, read_scrapes  # noqa: PLC0415 - an HTTP client
 
     brokers = list_brokers(source, *time)
     if has_unnamed(source, key, time):
@@ -44,7 +46,10 @@ def read_samples(
             f"some series of {key} have no names of clients, so its use may be of others",
             "quota-ops usage CLUSTER --probe shows which.",
         )
-    return join_samples(read_parts(source, brokers, key, *time, selection=series))
+    rates = read_rates(source, brokers, key, time, selection=series)
+    return Samples(
+        pa.concat_tables([SAMPLES.empty_table(), *rates]), read_scrapes(source, brokers, time)
+    )
 
 
 def write_throttling(
