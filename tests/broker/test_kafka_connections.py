@@ -238,7 +238,7 @@ def test_trust_that_is_lost_after_the_preflight(listeners: Listeners) -> None:
     started = time.monotonic()
     with pytest.raises(LoginFailed) as error:
         cluster.describe()
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 4.5  # retries would take five
     assert error.value.message.startswith(
         f"connection demo: broker 1 at {listeners.addresses['TLS']} cannot be reached: "
         "Handshake failed: [SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: "

@@ -1,6 +1,7 @@
 """No call waits forever for a name server, a TLS port or a token endpoint."""
 
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -24,7 +25,7 @@ import json, socket, sys, time
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
 silent = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-silent.bind(("127.0.0.9", 53))
+silent.bind((sys.argv[1], 53))
 text = "bootstrap.servers=kafka-1.example:9092,kafka-2.example:9092"
 started = time.monotonic()
 try:
@@ -33,7 +34,9 @@ except Exception as error:
     took = time.monotonic() - started
     print(json.dumps([took, time.time(), type(error).__name__, str(error)]))
 """
-BY_SILENCE = 'mount --bind "$1" /etc/resolv.conf && exec "$2" -c "$3"'
+BY_SILENCE = 'mount --bind "$1" /etc/resolv.conf && exec "$2" -c "$3" "$4"'
+SERVER = f"127.9.{os.getpid() // 250 % 250}.{1 + os.getpid() % 250}"
+"""A name server has port 53, so its address has to be one that no other run of the tests uses."""
 
 
 def may_mount() -> bool:
@@ -47,11 +50,11 @@ def may_mount() -> bool:
 @pytest.mark.skipif(not may_mount(), reason="only root on Linux can change the name server")
 def test_a_silent_name_server(tmp_path: Path) -> None:
     """A silent name server is an error within five seconds, and the process ends with it."""
-    (tmp_path / "resolv.conf").write_text("nameserver 127.0.0.9\n")
+    (tmp_path / "resolv.conf").write_text(f"nameserver {SERVER}\n")
     ran = subprocess.run(
         [
             *("unshare", "--mount", "/bin/sh", "-c", BY_SILENCE, "sh"),
-            *(str(tmp_path / "resolv.conf"), sys.executable, PREFLIGHT),
+            *(str(tmp_path / "resolv.conf"), sys.executable, PREFLIGHT, SERVER),
         ],
         cwd=Path(__file__).parents[2],
         capture_output=True,

@@ -76,7 +76,7 @@ def test_it_is_heard(work: Callable[[], None], capfd: pytest.CaptureFixture[str]
     began = time.monotonic()
     with pytest.raises(KeyboardInterrupt), raise_on_signals():
         work()
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4.5  # the work would take five
     assert capfd.readouterr() == ("", "")
 
 
