@@ -62,13 +62,14 @@ def test_what_was_ours_is_not_adopted_again() -> None:
 
 def test_which_rows_runs_may_write() -> None:
     """Each stored row has whether it is in scope, and why it is left alone although it is."""
+    stored = (*STORED, STORED[-1]._replace(key="consumer_byte_rate"))
 
     def judge(applied: Policy | None) -> list[tuple[bool, str | None]]:
         return [
-            (row.in_scope, row.hands_off or None) for row in judge_scope(POLICY, STORED, applied)
+            (row.in_scope, row.hands_off or None) for row in judge_scope(POLICY, stored, applied)
         ]
 
     known = [(True, None), (True, "unknown quota key"), (True, None)]
-    assert judge(None) == [*known, (True, PROTECTED), (False, None)]
+    assert judge(None) == [*known, (True, PROTECTED), (False, None), (False, None)]
     before = Policy("demo", "id", "demo", scope=(USERS,))
-    assert judge(before) == [*known, (True, NEWLY_PROTECTED), (False, None)]
+    assert judge(before) == [*known, (True, NEWLY_PROTECTED), (False, None), (False, None)]
