@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from quota_ops.model.history import history
 from quota_ops.model.history.fleet_history import QUOTA_DRIFTS, FleetHistory
+from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.history.history import ReadDay, list_days, read_day, read_rows
 from quota_ops.store.places import parquet
@@ -74,6 +75,26 @@ def read_history(
         troubles,
         _to_rows(history.HISTORY, found["changes"]) if newest else (),
     )
+
+
+def read_overriding_addresses(
+    store: RunStore, cluster: NamedCluster, entities: Collection[str]
+) -> tuple[history.QuotaHistory, ...]:
+    """Return the history of the addresses that a run ever found overriding, and of `entities`.
+
+    Empty if it found none, as in most clusters. Raises InvalidInput like `read_history`.
+    """
+    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
+
+    rows, _ = _read_rows(store, cluster, "", read_day)
+    kinds = zip(parquet.to_values(rows["entity"]), parquet.to_values(rows["kind"]), strict=True)
+    found = {
+        entity for entity, kind in kinds if kind == Kind.OVERRIDING and entity.startswith("ip=")
+    }
+    if not found:
+        return ()
+    quotas = fold_history(rows, ["quotas"], {*found, *entities})["quotas"]
+    return _to_rows(history.QUOTAS, quotas)
 
 
 def read_events(

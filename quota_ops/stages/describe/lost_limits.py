@@ -8,7 +8,7 @@ from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LostLimit
 from quota_ops.precedence.addresses import find_shortest
-from quota_ops.sql.history import read_history
+from quota_ops.sql.history import read_overriding_addresses
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.names import NamedCluster
 
@@ -25,7 +25,7 @@ def find_lost_limits(
     addresses = {key.entity for key in stored if key.entity.startswith("ip=")}
     quotas = {}
     with suppress(InvalidInput):
-        found = read_history(store, cluster, addresses).quotas if addresses else ()
+        found = read_overriding_addresses(store, cluster, addresses) if addresses else ()
         quotas = {Key(quota.entity, quota.key): quota for quota in found}
     lost = []
     for (entity, key), other in quotas.items():
