@@ -37,8 +37,14 @@ REJECTED = {
     403: "The credentials may not query it. Check {secret}, and the tenant if it has several.",
     404: "No Prometheus API is there. url is what comes before /api/v1: Mimir, for example, needs "
     "/prometheus.",
+    429: "The server limits queries, or those of this tenant: try again later, or raise the limit.",
 }
 """What a status means here, and what to do."""
+TOO_LARGE = (
+    "The server rejects even a query for a short time. Raise its limit, such as "
+    "--query.max-samples, or narrow `match`."
+)
+FAILED = "The log of the server shows why. Try again when it works."
 NO_API = (
     "No Prometheus API is there, but perhaps a login page or a proxy. url is what comes before "
     "/api/v1; check {secret}, too."
@@ -134,13 +140,15 @@ class Prometheus:
             ) from None
         self._compare_clocks(response.headers.get("Date"))
         if response.status_code in _TRY_AGAIN:
-            raise self._reject(_Busy, response.status_code, body)
+            raise self._reject(_Busy, response.status_code, body, FAILED)
         try:
             # Values are texts, of which msgspec reads NaN and -Inf.
             readable = body.replace(b',"+Inf"]', b',"Infinity"]')
             found = msgspec.json.decode(readable, type=_Response, strict=False)
         except msgspec.MsgspecError:
-            raise self._reject(UseUnknown, response.status_code, body) from None
+            has_api = response.status_code >= HTTPStatus.BAD_REQUEST
+            otherwise = FAILED if has_api else NO_API
+            raise self._reject(UseUnknown, response.status_code, body, otherwise) from None
         if found.status != "success" or found.data is None:
             too_much = any(words in str(found.error).lower() for words in _TOO_MUCH)
             is_large = response.status_code in {400, 422, 500} and too_much
@@ -148,6 +156,7 @@ class Prometheus:
                 QueryTooLarge if is_large else UseUnknown,
                 response.status_code,
                 str(found.error).encode(),
+                TOO_LARGE if is_large else FAILED,
             )
         if found.warnings or found.is_partial:
             why = found.warnings[0] if found.warnings else "parts of its data did not respond"
@@ -175,13 +184,15 @@ class Prometheus:
     def _name(self) -> str:
         return f"the Prometheus {self.connection.name} ({self.connection.url})"
 
-    def _reject(self, kind: type[UseUnknown], status: int, body: bytes) -> UseUnknown:
+    def _reject(
+        self, kind: type[UseUnknown], status: int, body: bytes, otherwise: str
+    ) -> UseUnknown:
         text = clean_text(body.decode(errors="replace"))[:_LONGEST]
-        remedy = REJECTED.get(status, NO_API if status < HTTPStatus.BAD_REQUEST else None)
+        remedy = REJECTED.get(status, otherwise)
         did = "sent no result, but" if remedy == NO_API else "rejected a query with"
         return kind(
             f"{self._name()} {did} HTTP {status}" + (f": {text}" if text else ""),
-            remedy and remedy.format(secret=self.connection.secret()),
+            remedy.format(secret=self.connection.secret()),
         )
 
 

@@ -61,7 +61,27 @@ PARTIAL = "Nothing is concluded from a part. Try again when all of its stores re
         (
             Answer(400, _error("bad_data", "invalid parameter")),
             "rejected a query with HTTP 400: invalid parameter",
-            None,
+            prometheus.FAILED,
+        ),
+        (
+            Answer(422, _error("execution", "too many samples")),
+            "rejected a query with HTTP 422: too many samples",
+            prometheus.TOO_LARGE,
+        ),
+        (
+            Answer(429, "too many requests"),
+            "rejected a query with HTTP 429: too many requests",
+            prometheus.REJECTED[429],
+        ),
+        (
+            Answer(503, "<html>no healthy upstream</html>"),
+            "rejected a query with HTTP 503: <html>no healthy upstream</html>",
+            prometheus.FAILED,
+        ),
+        (
+            Answer(200, _error("internal", "out of memory")),
+            "rejected a query with HTTP 200: out of memory",
+            prometheus.FAILED,
         ),
         (
             Answer(200, NOTHING.body[:-1] + ',"warnings":["store 2: no route to host"]}'),
@@ -75,7 +95,7 @@ PARTIAL = "Nothing is concluded from a part. Try again when all of its stores re
         ),
     ],
 )
-def test_a_rejected_query_is_explained(answer: Answer, message: str, remedy: str | None) -> None:
+def test_a_rejected_query_is_explained(answer: Answer, message: str, remedy: str) -> None:
     """An error shows the server's own text and the remedy, and never the token."""
     with serve(lambda _asked, _headers: answer) as url:
         source = UsageSource.of(POLICY, connect(url, "bearer.token=secret-token"))
