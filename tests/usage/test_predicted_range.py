@@ -49,7 +49,7 @@ LOADS = {
     "stairs": Load(PRODUCED, 500_000, lambda at: 200_000 + 900_000 * at / SECONDS),
     "levels": Load(PRODUCED, 400_000, lambda at: LEVELS[int(at // 10)]),
     "reader": Load(CONSUMED, 500_000, lambda at: 1_500_000 if at % 40 < 15 else 200_000),
-    "bulk": Load(CONSUMED, 300_000, lambda at: 25_000_000 if at % 35 < 0.2 else 0),
+    "bulk": Load(CONSUMED, 300_000, lambda at: 40_000_000 if at % 35 < 0.2 else 0),
 }
 """What `reader` and `bulk` read is produced by a user without a limit."""
 
