@@ -12,7 +12,7 @@ from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.suggestion import suggest_limits
 from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
 from quota_ops.report.outline.layout import plain
-from quota_ops.report.screens.usage import list_coverage, usage_screen
+from quota_ops.report.screens.usage import list_coverage, select_quotas, usage_screen
 from quota_ops.runs.usage import require_known
 from quota_ops.stages.use.listing import Listing
 from quota_ops.stages.use.past_limits import Look, PastQuotas
@@ -146,6 +146,20 @@ def test_use_without_a_share_makes_no_complete_list() -> None:
     require_known(overview)
     with pytest.raises(UseUnknown, match="does not show who is near"):
         require_known(overview, is_list=True)
+
+
+def test_a_client_that_waits_is_near_its_limit() -> None:
+    """A muted client shows little use, and is in the list of those that are near or held back."""
+    week = 7 * 86400.0
+    muted, free = (
+        SeriesShare("c", None, "1", 0.0, 0.0, 9.0, 0.0, 10.0, 0.0, 0.0, waits, week, week)
+        for waits in (True, False)
+    )
+    quotas = [
+        QuotaUse(CAROL, KEY, 10.0, None, UseVerdict.USED, None, (one,)) for one in (muted, free)
+    ]
+
+    assert select_quotas(quotas, near=80, unused=False) == quotas[:1]
 
 
 def test_use_that_may_be_of_others_suggests_nothing() -> None:

@@ -177,6 +177,8 @@ def test_time_without_any_series_of_a_key_proves_nothing(store: RunStore) -> Non
     )
     assert f"\n  {KEY} has no series in 4.0 h of that time: " in output
     assert re.search(r"^user=idle .* no use seen$", output, re.MULTILINE)
+    for shown in (output, call("usage", "--days", "1", "--recorded")[1]):
+        assert f"\n1 client used {KEY} without a limit.\n" in shown
 
 
 @pytest.mark.usefixtures("store")
@@ -344,7 +346,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     assert held is not None
     (line,) = list_use(held)
     # 97 % of this limit and the busy hours are in one bucket, so nobody knows which is higher.
-    assert (line.cells[4], line.mark) == ("0 to 2.0 h", "near")
+    assert (line.cells[4], line.mark) == ("0 to 2.0 h", "perhaps at it")
     assert newest is not None
     assert newest.days == ("2026-11-25",)
     assert read_recorded_use(store, "another", stored, lambda: owners, NOW) is None

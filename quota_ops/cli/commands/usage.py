@@ -36,7 +36,8 @@ Examples:
     "--near",
     type=click.FloatRange(0),
     metavar="PERCENT",
-    help="Only quotas whose p95 is at least this share of the limit of that time.",
+    help="Only quotas whose p95 is at least this share of the limit of that time, or that "
+    "throttled a client below it.",
 )
 @click.option("--unused", is_flag=True, help="Only quotas that nobody used in the whole time.")
 @click.option(

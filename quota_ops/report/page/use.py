@@ -162,4 +162,6 @@ def _mark(quota: RecordedQuota) -> str:
         return "throttled"
     if quota.at_limit_least:
         return "at or above"
-    return "near" if quota.at_limit or quota.share >= _NEAR else ""
+    if quota.share >= _NEAR:
+        return "near"
+    return "perhaps at it" if quota.at_limit else ""

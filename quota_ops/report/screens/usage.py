@@ -221,10 +221,9 @@ def _note(quota: QuotaUse, busiest: SeriesShare, overview: UseOverview) -> str:
         notes.append(f"share of the limit then, {format_limit(quota.key, busiest.limit)}")
     if busiest.limit is not None and busiest.with_limit < SEEN * busiest.counted:
         notes.append(f"p95 of the {format_seconds(busiest.with_limit)} with this limit")
-    if busiest.counted < ENOUGH * overview.seen * overview.seconds:
-        notes.append(
-            f"samples for {format_seconds(busiest.counted)} of {format_seconds(overview.seconds)}"
-        )
+    if busiest.counted < ENOUGH * (seen := overview.seen * overview.seconds):
+        times = f"{format_seconds(busiest.counted)} of {format_seconds(seen)}"
+        notes.append(f"samples for {times} that were seen")
     return ", ".join(notes)
 
 
@@ -277,16 +276,21 @@ def select_quotas(
 ) -> list[QuotaUse]:
     """Return the quotas from a share of their limit on, or that nobody used.
 
-    The nearest to their limit come first.
+    A client that was throttled below its limit is near it: while it waits, it shows little use. The
+    nearest to their limit come first.
     """
     found = [
         quota
         for quota in quotas
         if (not unused or quota.verdict is UseVerdict.UNUSED)
-        and (near is None or _share(quota) * 100 >= near)
+        and (near is None or _share(quota) * 100 >= near or _is_muted(quota))
     ]
     return sorted(found, key=_share, reverse=True)
 
 
 def _share(quota: QuotaUse) -> float:
     return (quota.busiest.share or 0.0) if quota.busiest else -1.0
+
+
+def _is_muted(quota: QuotaUse) -> bool:
+    return any(client.throttled and client.at_limit_least == 0 for client in quota.clients)
