@@ -1,4 +1,4 @@
-"""Digests and delays on both engines, against plain loops over the samples."""
+"""Digests on both engines, and delays, against plain loops over the samples."""
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta

@@ -357,5 +357,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     left = read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW)
     assert left is not None
     assert (left.days, left.recorded, left.seen) == (("2026-11-23",), 1, 1.0)
+    damaged = "1 recorded day from 2026-11-23 to 2026-11-23 (UTC), 1 more cannot be read ("
+    assert describe_use(left).startswith(damaged)
     Path(str(digests["2026-11-23"])).write_bytes(b"")
     assert read_recorded_use(store, CLUSTER_ID, stored, lambda: owners, NOW) is None

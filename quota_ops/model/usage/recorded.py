@@ -47,6 +47,8 @@ class RecordedUse(Struct, frozen=True):
     quotas: int
     nearest: tuple[RecordedQuota, ...]
     others: tuple[RecordedQuota, ...] = ()
+    damaged: int = 0
+    """How many more days are stored and cannot be read."""
 
 
 class GroupUse(NamedTuple):

@@ -80,6 +80,8 @@ def show_throttled(found: ThrottledNow | None) -> ThrottledTable:
 def describe_use(use: RecordedUse) -> str:
     """Return which days were read, how much of them was seen, and what the numbers are."""
     days = f"{counted(use.recorded, 'recorded day')} from {use.days[0]} to {use.days[-1]} (UTC)"
+    if use.damaged:
+        days += f", {use.damaged} more cannot be read (quota-ops usage names them)"
     listed = f"The {len(use.nearest):,} nearest of {counted(use.quotas, 'used quota')}"
     return (
         f"{days}, all brokers seen in {int(100 * use.seen)} % of them, beside the limits of this "

@@ -122,7 +122,8 @@ def read_recorded_use(
         if Key(quota.entity.text, quota.key) in rows
     )
     some = tuple(islice(others, MOST_ROWS))
-    return RecordedUse(days, len(recorded.days), share, len(used), nearest, some)
+    damaged = len(recorded.troubles)
+    return RecordedUse(days, len(recorded.days), share, len(used), nearest, some, damaged)
 
 
 def _choose_newest(digests: Mapping[str, Place]) -> dict[str, Place]:
