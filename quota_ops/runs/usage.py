@@ -95,7 +95,13 @@ def read_overview(
         past.looks[-1].at if past.looks else None,
         quotas,
         unlimited,
-        (*past.troubles, *recorded.troubles),
+        (
+            *past.troubles,
+            *(
+                f"{why}: {command('record', policy.cluster, day=day)} records it again"
+                for day, why in recorded.troubles.items()
+            ),
+        ),
         len(recorded.days),
         len(gaps),
         tuple(without_names),

@@ -40,7 +40,7 @@ _ONE_THREAD: Mapping[str, str | int] = {"threads": 1}
 _MEMORY = "250MB"
 """The most memory that DuckDB takes to add up days; what does not fit goes to the disk. 60,000
 clients of one broker do not fit into 100 MB."""
-_REMEDY = "Record that day again: quota-ops record CLUSTER --day DATE"
+_REMEDY = "Run quota-ops record: it reads days again whose file is damaged."
 
 
 def digest_part(

@@ -35,7 +35,7 @@ def test_days_are_recorded_once_and_missing_ones_later(
     """A day without samples stays missing, a recorded one is exact, and prune removes old ones.
 
     If the newest day is missing, the exit code says so: a scheduled task would go unnoticed. Less
-    never replaces more, and a damaged day can be recorded again.
+    never replaces more, and a damaged day is recorded again.
     """
     folder, store = tmp_path / "state/demo", RunStore(open_place(tmp_path / "store"))
     folder.mkdir(parents=True)
@@ -61,7 +61,7 @@ def test_days_are_recorded_once_and_missing_ones_later(
         less = call("--day", days[2])
         (stored,) = find_digests(store, CLUSTER_ID, days[2:]).values()
         Path(str(stored)).write_bytes(Path(str(stored)).read_bytes()[:500])
-        one_day = call("--day", days[2])
+        one_day = call("--days", "2")
         (folder / "cluster.yaml").write_text(CLUSTER)
         leave_look(store, today - timedelta(days=9), {}, brokers=0, cluster="demo")
         others = call("--day", days[2])

@@ -100,7 +100,7 @@ def test_a_damaged_day_is_named_and_left_out(store: RunStore) -> None:
     assert re.search(r"^user=etl .* 10 % ", output, re.MULTILINE)
     (trouble,) = [line for line in output.splitlines() if line.startswith("not counted: ")]
     assert trouble.startswith(f"not counted: {damaged} cannot be read as a Parquet file: ")
-    assert trouble.endswith(": quota-ops record CLUSTER --day 2026-11-25 records it again")
+    assert trouble.endswith(": quota-ops record orders --day 2026-11-25 records it again")
 
 
 @pytest.mark.usefixtures("store")

@@ -29,9 +29,9 @@ def record(*, session: "Session", days: int, day: str | None, output: str) -> No
     """Store what clients used on past days in the run store.
 
     Reads the Prometheus under `usage` in cluster.yaml, and stores a table for each complete day
-    (UTC) that has none: for how long each client used how much, on each broker. Run it daily,
-    because most servers delete samples after some weeks. A day that cannot be read stays missing
-    until a later run reads it, and is not counted as a day without use.
+    (UTC) that has none, or a damaged one: for how long each client used how much, on each broker.
+    Run it daily, because most servers delete samples after some weeks. A day that cannot be read
+    stays missing until a later run reads it, and is not counted as a day without use.
     """
     from datetime import UTC, datetime
 

@@ -97,7 +97,7 @@ def read_recorded_use(
     past = PastQuotas([Look(time.start, limits)], read_owners(), facts, ())
     with open_recorded(digests, past, by_day=True) as recorded:
         if recorded.troubles:
-            _log.warning("Recorded days cannot be read: %s", "; ".join(recorded.troubles))
+            _log.warning("Recorded days cannot be read: %s", "; ".join(recorded.troubles.values()))
         if not recorded.days:
             return None
         seen = recorded.read_seen()

@@ -44,7 +44,7 @@ def open_recorded(
                 raise
             rest = {day: place for day, place in digests.items() if day not in damaged}
             found = stack.enter_context(_open_parts(rest, past, by_day=by_day))
-        yield found._replace(troubles=tuple(damaged.values()))
+        yield found._replace(troubles=damaged)
 
 
 @contextmanager
@@ -69,8 +69,8 @@ class RecordedDays(NamedTuple):
     summed: "SummedDays"
     parts: "Sequence[_Part]"
     days: Sequence[str]
-    troubles: tuple[str, ...] = ()
-    """Why other days are left out."""
+    troubles: Mapping[str, str] = {}
+    """Why other days are left out, by day."""
 
     def read_seen(self) -> Mapping[str, Mapping[str, Sequence[Run]]]:
         """Return when the use of each key is known, by broker, in seconds since 1970."""

@@ -52,9 +52,10 @@ def list_past_days(now: datetime, count: int) -> list[str]:
 
 
 def find_missing(store: RunStore, cluster_id: str, days: Sequence[str]) -> list[str]:
-    """Return which of these days have no digest."""
-    known = set(list_days(store, cluster_id))
-    return [day for day in days if day not in known]
+    """Return which of these days have no digest that can be read."""
+    digests = find_digests(store, cluster_id, days)
+    readable = digests.keys() - find_damaged(digests)
+    return [day for day in days if day not in readable]
 
 
 def write_digest(store: RunStore, cluster_id: str, day: str, digest: pa.Table) -> Place:
@@ -79,7 +80,7 @@ def find_damaged(digests: Mapping[str, Place]) -> dict[str, str]:
         try:
             parquet.from_bytes(DIGEST, read_file(place), str(place))
         except InvalidInput as error:
-            damaged[day] = f"{error.message}: quota-ops record CLUSTER --day {day} records it again"
+            damaged[day] = error.message
     return damaged
 
 
