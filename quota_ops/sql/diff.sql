@@ -10,8 +10,8 @@
 -- Any other intent whose value the cluster stores is a late write. An intent whose value it does not
 -- store proves nothing: it is unknown whether it was sent.
 --
--- `altered` rows are the intents of alters. A current one explains nothing, because its value is a
--- change outside Git, which a person has just made. Any other one may be a late write.
+-- `altered` rows are the intents of alters. The value of a current one is a change outside Git, which
+-- a person has just made, so nothing else explains that value. Any other one may be a late write.
 --
 -- The ledger also remembers the values that a run `cleared`. Late writes and cleared values never
 -- decide alone that a row is managed: when Git does not declare it, a guard blocks the plan.
@@ -21,7 +21,7 @@
 --   is_back      the cluster stores its value
 --   is_current   it is an intent that no later run has replaced or verified
 --   arrived      both
---   recalled     its state, if it explains the cluster's value; of an old alter, `intended`
+--   recalled     its state, if it explains the cluster's value; of an old alter, `intended`; of a current one, null
 --   place        1 for the row that explains the key's value best; the others are left out
 --   is_open      an invalid file declared the key last, or may declare it
 --   is_recalled  owner, file, run and time are those of this row, not of the verified one
@@ -69,16 +69,23 @@ memories AS (
 explained AS (
   SELECT
     d.*,
-    r.state IS NOT NULL AND r.value IS NOT DISTINCT FROM d.actual AS is_back,
+    r.state IS NOT NULL AND r.value IS NOT DISTINCT FROM d.actual
+    AND MAX(
+      CASE
+        WHEN r.state = 'altered' AND COALESCE(r.sequence, 0) = d.current_number AND r.value = d.actual
+          THEN 1
+      END
+    ) OVER (PARTITION BY d.cluster, d.entity, d.key) IS NULL AS is_back,
     r.state = 'intended' AND COALESCE(r.sequence, 0) IS NOT DISTINCT FROM d.current_number AS is_current,
-    CASE WHEN r.state = 'altered' THEN 'intended' ELSE r.state END AS recalled_state,
+    CASE
+      WHEN r.state IS DISTINCT FROM 'altered' THEN r.state
+      WHEN COALESCE(r.sequence, 0) IS DISTINCT FROM d.current_number THEN 'intended'
+    END AS recalled_state,
     r.value AS recalled_value, r.returns_to AS recalled_returns_to,
     r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
     r.run AS recalled_run, r.at AS recalled_at
   FROM differing AS d
-  LEFT JOIN memories AS r
-    ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
-      AND (r.state <> 'altered' OR COALESCE(r.sequence, 0) IS DISTINCT FROM d.current_number)
+  LEFT JOIN memories AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
 ),
 
 sides AS (
@@ -108,6 +115,7 @@ sides AS (
       PARTITION BY e.cluster, e.entity, e.key
       ORDER BY
         CASE
+          WHEN e.recalled_state IS NULL THEN 5
           WHEN e.is_back AND e.is_current THEN 0
           WHEN e.is_back AND e.recalled_state = 'intended' THEN 1
           WHEN e.is_back THEN 2

@@ -47,7 +47,11 @@ def decide(
         remembered = _late(memories.get(key, []), last)
         if wanted_value is stored is managed is None and not remembered:
             continue
-        arrived, back = _back(remembered, stored, last)
+        is_altered = stored is not None and any(
+            row.state == "altered" and last == (row.sequence or 0) and same(row.value, stored)
+            for row in memories.get(key, [])
+        )
+        arrived, back = (None, None) if is_altered else _back(remembered, stored, last)
         kind = _kind(wanted_value, stored, managed, arrived, back)
         hold = holds.get(key[1])
         action = _action(kind, have, hold, drift=drift, clear_unmanaged=clear_unmanaged)
