@@ -7,7 +7,6 @@ from msgspec.structs import asdict
 from quota_ops.model.plans.approval import needs_approval
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import json_number
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.runs.outcome import Outcome
@@ -194,14 +193,12 @@ def _plan(plan: Plan) -> dict[str, Any]:
     }
 
 
-_COLUMNS = Difference._fields[1:-1]
-"""All but `cluster` and `batch`."""
-
-
 def row_json(row: ReportRow) -> dict[str, Any]:
     """Return a row as a JSON value: see `as_json`."""
     difference, verdict = row.difference, row.verdict
-    values = dict(zip(_COLUMNS, difference[1:-1], strict=True)) | {
+    values = difference._asdict() | {
+        "cluster": None,
+        "batch": None,
         "kind": difference.kind if row.planned else None,
         "before": json_number(difference.before) if row.planned else None,
         "after": json_number(difference.after),
