@@ -21,7 +21,7 @@ from quota_ops.stages.diff import find_differences
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import ALTER, PLAN, ROLLBACK
+from quota_ops.store.run.files import ALTER, DESCRIBED, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import format_deadline
 from quota_ops.store.run.names import find_last_write
@@ -146,6 +146,8 @@ def _find_changed_rows(state: RunState, plan: Plan, known: Iterable[LedgerRow]) 
     written, unknown = state.written, state.unknown
     verified = state.find_verified(written)
     known = tuple(known)
+    # Brokers did not apply these, but the cluster stored them.
+    lost = {row.id: row.value for row in state.folder.read(DESCRIBED).lost}
     states = {row.id: row.value for row in known if row.state == ledger_edits.VERIFIED}
     current = ledger_edits.find_current(known)
     for row in plan.writes:
@@ -154,7 +156,7 @@ def _find_changed_rows(state: RunState, plan: Plan, known: Iterable[LedgerRow]) 
             is_target = same(states.get(key), row.target)
             yield Undone(
                 *key,
-                row.before,
+                lost.get(key, row.before),
                 row.target,
                 row.owner,
                 verified=key in verified or (key not in current and is_target),

@@ -5,11 +5,20 @@ import json
 import re
 import subprocess
 import time
+from functools import partial
 
+import pytest
 from confluent_kafka import Producer, ThrottleEvent
 
-from quota_ops.store.run.files import PAGE, REPORT
-from tests.lab import Lab
+from quota_ops.kafka import delivery
+from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.store.run.files import PAGE, REPORT, ROLLBACK
+from tests.broker.going_back import plan_back
+from tests.broker.killing import die_in_request
+from tests.broker.lossy import IN_FLIGHT, TWICE, Lossy
+from tests.broker.test_stages_killed import Play
+from tests.lab import Lab, error_of
+from tests.writing import State, settle
 
 KEY = "producer_byte_rate"
 OVERRIDE = "client-id=<default>,user=ANONYMOUS"
@@ -403,3 +412,76 @@ def test_another_spelling_that_somebody_cleared(lab: Lab) -> None:
     assert (repaired.returncode, lab.stored()) == (0, {"ip=10.0.0.1": {key: 5.0}}), repaired.stdout
     assert lab.call("plan", "demo", "--detailed-exitcode").returncode == 0
     assert lab.call("verify", "demo").returncode == 0
+
+
+ADDRESS, RATE = "ip=10.0.0.1", "connection_creation_rate"
+WHOLE: State = {ADDRESS: {RATE: 5.0}}
+
+
+def lose_limit(lab: Lab) -> None:
+    """Let a run set the limit of an address, and brokers lose it with another spelling."""
+    lab.desire(WHOLE)
+    lab.run("reconcile")
+    lab.put({"ip=::ffff:10.0.0.1": {RATE: 5.0}})
+    lab.run("report")
+    lab.put({"ip=::ffff:10.0.0.1": {RATE: None}})
+    time.sleep(1)  # a look and a repair have their times to the second
+
+
+@pytest.mark.parametrize("fates", [[IN_FLIGHT] * 2, [TWICE]], ids=["unknown", "settled"])
+def test_a_clear_without_a_response_is_remembered(
+    lab: Lab, fates: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A clear of a lost limit that arrives after a newer run has set it is a late write."""
+    monkeypatch.setattr(delivery, "PATIENCE", 0.5)
+    lose_limit(lab)
+    network = Lossy(lab.cluster, iter(fates))
+    older = lab.start(connect=lambda: network)
+    if fates == [TWICE]:
+        run_stages(older, CHAINS["reconcile"])
+    else:
+        assert f"{ADDRESS}  unknown: the write was sent" in (
+            error_of(older, CHAINS["reconcile"]).message
+        )
+        assert lab.stored() == WHOLE
+    lab.run("reconcile")
+    assert lab.stored() == lab.known() == WHOLE
+
+    network.deliver()
+
+    assert lab.stored() == {}
+    lab.desire(WHOLE, drift="report")
+    run, error = lab.refused("reconcile", allow={})
+    assert f"late_write: {ADDRESS}" in error.message
+    (row,) = run.differences()
+    assert (row.kind, row.before, row.run) == ("late_write", None, older.folder.place.name)
+    lab.run("reconcile")
+    assert lab.stored() == WHOLE
+
+
+@pytest.mark.local_store
+def test_a_run_killed_before_it_sets_what_it_cleared(lab: Lab) -> None:
+    """The next run sets the limit, also if drift is only reported by then."""
+    lose_limit(lab)
+    die = partial(die_in_request, 2, before=True)
+    assert Play(lab, "lost").kill(die, ("reconcile", "demo"))
+    settle(lab.cluster)
+    assert lab.stored() == {}
+    lab.desire(WHOLE, drift="report")
+
+    lab.run("reconcile")
+
+    assert lab.stored() == lab.known() == WHOLE
+    assert lab.run("diff").differences() == ()
+
+
+def test_a_rollback_clears_no_limit_that_was_stored(lab: Lab) -> None:
+    """A run that sets a lost limit again has changed no value, so nothing is to be taken back."""
+    lose_limit(lab)
+    run = lab.run("reconcile")
+
+    back = plan_back(lab, run)
+
+    (row,) = back.read(ROLLBACK).rows
+    assert (row.before, row.left) == (5.0, "already has its earlier value")
+    assert back.differences() == ()

@@ -51,12 +51,13 @@ def find_current(
     """Return the intent of each key, or of `keys`, that no later run has replaced or verified.
 
     If it has arrived, the cluster has the value that quota-ops wrote last, or that a person altered
-    since. Any other intent that arrives is a late write. In diff.sql: `is_current`.
+    since. Any other intent that arrives is a late write. In diff.sql: `is_current`. Of a run that
+    clears a lost limit and sets it, the intent is to set it.
     """
     last: dict[Key, LedgerRow] = {}
     for row in known if keys is None or keys else ():
         if row.state in SENT and (keys is None or row.id in keys):
-            last[row.id] = max(row, last.get(row.id, row), key=_number)
+            last[row.id] = max(row, last.get(row.id, row), key=_rank)
     for row in known if last else ():
         has_intent = row.state == VERIFIED and (row.entity, row.key) in last  # few of many rows
         if has_intent and _number(row) >= _number(last[row.id]):
@@ -150,7 +151,7 @@ def settle(
     for key, row in sent:
         if (place := row.id) in answered and place in verified:
             known = rows.get((*place, VERIFIED))
-            is_verified = same(row.value, known.value if known else None)
+            is_verified = same(verified[place], known.value if known else None)
             is_last = _number(current.get(place)) == _number(row)
             if is_verified if row.state == INTENDED else is_last:
                 del rows[key]
@@ -220,6 +221,10 @@ def drop_absences(rows: dict[LedgerKey, LedgerRow]) -> None:
 def _number(row: LedgerRow | None) -> int:
     """Return the number of the run that recorded a row: of two runs, the larger began later."""
     return row.sequence or 0 if row else 0
+
+
+def _rank(row: LedgerRow) -> tuple[int, bool]:
+    return _number(row), row.value is not None
 
 
 def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> list[LedgerRow]:

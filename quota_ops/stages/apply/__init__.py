@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.errors import ClusterTrouble, InvalidInput, NoResponse, QuotaOpsError, Refused
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import resume_command
 from quota_ops.model.plans.policy import Policy
@@ -41,7 +41,7 @@ from quota_ops.store.ledger.decisions import record_use
 from quota_ops.store.ledger.holds import held_among
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore
-from quota_ops.store.run.attempt import Attempt
+from quota_ops.store.run.attempt import Attempt, merge_earlier
 from quota_ops.store.run.files import APPLIED, DESCRIBED
 from quota_ops.store.run.folder import RunFolder
 
@@ -94,7 +94,7 @@ def apply_plan(
     record_claim(folder, records)
     part = plan if approved is not None else replace(plan, differences=plan.repairs)
     # Why here: before the first request. If this process dies, the ledger has what may arrive.
-    noted = record_intents(folder, part, described.stored, records)
+    noted = record_intents(folder, part, described.stored, records, lost)
     attempt = Attempt(folder)
     checks = _Checks(
         plan.policy,
@@ -199,13 +199,17 @@ class _Writer(Struct):
             for (status, message), some in kept.items()
             for outcome in build_outcomes(number, some, status, message)
         )
+        cleared = self._clear_lost(number, to_send, others)
+        failed = tuple(outcome for outcome in cleared if outcome.status is not Status.ACCEPTED)
+        left = {row for outcome in failed for row in outcome.rows}
+        others, to_send = (*others, *failed), [row for row in to_send if row.id not in left]
         if not to_send:
             return others
         sent, stored = send_noted(
             self.attempt, self.cluster, number, to_send, stored, send=self._send, others=others
         )
         self.described = self.described._replace(stored=stored)
-        return (*others, *sent)
+        return (*others, *merge_earlier(sent, cleared))
 
     def _find_reasons(self, rows: Sequence[BatchRow], released: Keys) -> dict[Key, _Reason]:
         """Return why rows are not sent now; of several reasons, the last one below counts."""
@@ -233,28 +237,25 @@ class _Writer(Struct):
 
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         self.checks.find_released()
-        self._clear_lost(alterations)
         return self.cluster.apply(alterations)
 
-    def _clear_lost(self, alterations: Sequence[Alteration]) -> None:
-        """Clear the lost limits among some alterations: a value that is stored is not set again.
-
-        Raises ClusterTrouble, before anything is set, unless the controller confirms it.
-        """
-        keys = {row.id for row in self.checks.lost}
-        clears = [
-            Alteration(alteration.entity, ((key, None),))
-            for alteration in alterations
-            for key, _ in alteration.changes
-            if (alteration.entity.text, key) in keys
-        ]
-        try:
-            failed = [end for end in self.cluster.apply(clears) if end.code] if clears else []
-        except NoResponse as error:
-            raise ClusterTrouble(error.message, error.remedy) from error
-        if failed:
-            why = f"{failed[0].entity.text} could not be cleared before it is set: "
-            raise ClusterTrouble(f"{why}{failed[0].message or failed[0].name}")
+    def _clear_lost(
+        self, number: int, rows: Sequence[BatchRow], others: Sequence[Outcome]
+    ) -> tuple[Outcome, ...]:
+        """Clear the lost limits among some rows: the controller sets no value that is stored."""
+        lost = {row.id for row in self.checks.lost}
+        clears = [row._replace(after=None) for row in rows if row.id in lost]
+        if not clears:
+            return ()
+        rest = build_outcomes(
+            number, (row for row in rows if row.id not in lost), Status.NOT_SENT, None
+        )
+        cleared, _ = send_noted(
+            *(self.attempt, self.cluster, number, clears, self.described.stored),
+            send=self._send,
+            others=(*others, *rest),
+        )
+        return cleared
 
 
 def _with_values(outcome: Outcome, stored: Stored) -> Outcome:

@@ -1,6 +1,6 @@
 """Intents: the writes that apply records in the ledger before it sends them."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 
 from quota_ops.model.errors import InvalidInput
@@ -10,7 +10,7 @@ from quota_ops.model.plans.ledger_edits import LedgerKey
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.difference import UNKNOWN_KINDS
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Keys, LedgerRow, Stored
+from quota_ops.model.quotas.rows import BatchRow, Keys, LedgerRow, LostLimit, Stored
 from quota_ops.model.runs.outcome import Outcome, find_open, find_unwritten
 from quota_ops.stages.succession import refuse_if_overtaken
 from quota_ops.store.ledger import claims, ledger, ledger_end
@@ -20,9 +20,13 @@ from quota_ops.store.run.folder import RunFolder
 
 
 def record_intents(
-    folder: RunFolder, plan: Plan, stored: Stored, records: ClusterStore
+    folder: RunFolder,
+    plan: Plan,
+    stored: Stored,
+    records: ClusterStore,
+    lost: Collection[LostLimit],
 ) -> str | None:
-    """Record an intent for every write of the plan.
+    """Record an intent for every write of the plan, and for the clear of each lost limit.
 
     A row that has changed since gets one, because it may be as planned again when it is sent; a row
     that was released since gets none. Returns the name of the ledger file that has the intents,
@@ -48,6 +52,8 @@ def record_intents(
         )
         for row in plan.writes
     ]
+    cleared = {row.id for row in lost}
+    intents += [row._replace(value=None) for row in intents if row.id in cleared]
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         refuse_if_overtaken(folder, records)  # again after each lost race
