@@ -1,7 +1,9 @@
 """The table of all findings: their codes and everything that is shown about them.
 
-The command, the documentation and the JSON Schemas are made from it. A new finding needs a rule in
-`entity_rules` (called for suspicious texts), `desired.findings` (files) or `cluster_rules` (plans).
+The command, the documentation and the JSON Schemas are made from it. A new finding needs a rule: of
+an entity in `entity_rules`, which is called for suspicious texts; of several quotas in `shadowing` or
+`shares`; of a plan in `cluster_rules`; of files in `desired.findings`, and in `entries`, `owners`,
+`ceilings` and `expand.expansion` beside it.
 """
 
 from enum import StrEnum
@@ -51,15 +53,15 @@ class Code(NamedTuple):
 OWN_PERCENTAGE = 10.0
 """The percentage of a thread that describing and altering thousands of quotas takes."""
 
+SOON_DAYS = 3
+"""Within how many days a temporary limit ends for QO114."""
+
 PREFIXED_USER, DEFAULT_AS_TEXT, NOT_NFC = "QO101", "QO102", "QO103"
 MIXED_UNITS, SHADOWED, NAMELESS_ONLY, STARVING = "QO104", "QO105", "QO106", "QO107"
 LOOPBACK, NOWHERE, AROUND_NAME, FRACTION = "QO108", "QO109", "QO110", "QO111"
 TWIN, SLIP, ENDS_SOON, ENDED, UNUSED_PROFILE = "QO112", "QO113", "QO114", "QO115", "QO116"
-OVERCOMMITTED = "QO118"
-SOON_DAYS = 3
-"""Within how many days a temporary limit ends for QO114."""
-PATTERN, IDLE_CEILING, ABOVE_CEILING, OTHER_TYPE = "QO117", "QO119", "QO120", "QO121"
-NOBODY_APPROVES, MISSPELLED = "QO122", "QO123"
+PATTERN, OVERCOMMITTED, IDLE_CEILING, ABOVE_CEILING = "QO117", "QO118", "QO119", "QO120"
+OTHER_TYPE, NOBODY_APPROVES, MISSPELLED = "QO121", "QO122", "QO123"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 UNPROTECTED = "QO205"
 
