@@ -1,9 +1,9 @@
 """The table of all findings: their codes and everything that is shown about them.
 
 The command, the documentation and the JSON Schemas are made from it. A new finding needs a rule: of
-an entity in `entity_rules`, which is called for suspicious texts; of several quotas in `shadowing` or
-`shares`; of a plan in `cluster_rules`; of files in `desired.findings`, and in `entries`, `owners`,
-`ceilings` and `expand.expansion` beside it.
+an entity in `entity_rules`, called for suspicious texts; of several in `shadowing` or `shares`; of
+a plan in `cluster_rules`; of files in `desired.findings`, and in `entries`, `owners`, `ceilings`
+and `expand.expansion` beside it.
 """
 
 from enum import StrEnum
