@@ -2,6 +2,7 @@
 
 import gc
 import socket
+import ssl
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from quota_ops.kafka.client.broker_client import build_client
 from quota_ops.kafka.client.description import Broker, ClusterDescription
+from quota_ops.kafka.client.tls import build_tls_context
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.preflight import preflight
@@ -183,6 +185,18 @@ def test_a_closed_client_leaves_no_socket(name: str, polls: int, listeners: List
     client.close()
 
     assert open_sockets() == before
+
+
+def test_a_handshake_that_fails_at_once_leaves_no_socket(listeners: Listeners) -> None:
+    """A socket that nobody waited for is closed too: the server may answer within one call."""
+    host, _, port = listeners.addresses["TLS"].partition(":")
+    context = build_tls_context({"ssl.ca.location": str(listeners.folder / "other-ca.pem")})
+    plain = socket.create_connection((host, int(port)))
+    tls = context.wrap_socket(plain, server_hostname=host, do_handshake_on_connect=False)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        tls.do_handshake()
+
+    assert tls.fileno() == -1
 
 
 def open_sockets() -> set[int]:

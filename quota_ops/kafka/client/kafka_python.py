@@ -55,7 +55,7 @@ class ClosingSelector(selectors.DefaultSelector):
     """Closes all sockets that it waited for, when its client is closed.
 
     kafka-python leaves to the garbage collector the sockets with an unsent request, and those whose
-    TLS handshake has failed or not ended.
+    TLS handshake has not ended.
     """
 
     def __init__(self) -> None:

@@ -7,12 +7,27 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 
+class ClosingTlsSocket(ssl.SSLSocket):
+    """Closes itself when its handshake fails: kafka-python leaves that to the garbage collector."""
+
+    def do_handshake(self, block: bool = False) -> None:  # noqa: FBT001, FBT002 - as SSLSocket has it
+        """Continue the handshake. Raises ssl.SSLError."""
+        try:
+            super().do_handshake(block)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            raise
+        except OSError:
+            self.close()
+            raise
+
+
 def build_tls_context(properties: Mapping[str, str]) -> ssl.SSLContext:
     """Build the TLS context: the trusted authorities and the client certificate in the settings.
 
     Raises OSError (ssl.SSLError is one) when a file or PEM text in the settings cannot be used.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.sslsocket_class = ClosingTlsSocket
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.check_hostname = properties.get("ssl.endpoint.identification.algorithm") != "none"
     if properties.keys() & {"ssl.ca.location", "ssl.ca.pem"}:
