@@ -14,12 +14,10 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.report import Origin
-from quota_ops.stages.describe.lost_limits import find_lost_limits
 from quota_ops.stages.plan.origins import search_origins
 from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.ledger import ledger, ledger_end
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.names import NamedCluster
 
 
 def describe_sources(
@@ -28,12 +26,12 @@ def describe_sources(
     store: RunStore,
     applied: Mapping[Key, float],
     *,
-    stored: Mapping[Key, float],
+    lost: Mapping[Key, str],
     placement: Callable[[Sequence[str]], Placement],
 ) -> dict[Key, str]:
     """Return a sentence on the source of each limit: Git, the ledger, and who set it.
 
-    `applied` are the limits of `stored`, all that the cluster stores, that someone asks about.
+    `applied` are the limits that someone asks about; `lost` is why some are not in force.
 
     A part that cannot be read is described as such, because the limits are known nevertheless.
     `placement` returns the brokers of the cluster and which of some topics each leads.
@@ -46,10 +44,7 @@ def describe_sources(
         in_git = {key: _describe_declared(declared.get(key), applied[key]) for key in applied}
     except InvalidInput:
         in_git = dict.fromkeys(applied, "the files in Git are invalid")
-    if any(key.entity.startswith("ip=") for key in applied):
-        cluster = NamedCluster((policy.cluster,), policy.cluster_id)
-        for row in find_lost_limits(store, cluster, stored):
-            in_git |= {row.id: f"{in_git[row.id]}; {row.words}"} if row.id in in_git else {}
+    in_git |= {key: f"{in_git[key]}; {words}" for key, words in lost.items() if key in in_git}
     try:
         records = store.of_cluster(policy.cluster_id)
         end, known = ledger_end.read(records), ledger.last(records)
@@ -59,9 +54,9 @@ def describe_sources(
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}
     others = {key: value for key, value in applied.items() if not _is_of(written.get(key), value)}
     origins = search_origins(store, policy, others)
-    lost = f"; but the run store has {old_ledger}" if old_ledger else ""
+    copy = f"; but the run store has {old_ledger}" if old_ledger else ""
     return {
-        key: f"{words}; {_describe_written(written.get(key), applied[key], origins.get(key))}{lost}"
+        key: f"{words}; {_describe_written(written.get(key), applied[key], origins.get(key))}{copy}"
         for key, words in in_git.items()
     }
 

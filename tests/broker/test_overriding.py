@@ -5,18 +5,22 @@ import json
 import re
 import subprocess
 import time
+from contextlib import suppress
 from functools import partial
+from typing import Any
 
 import pytest
 from confluent_kafka import Producer, ThrottleEvent
 
 from quota_ops.kafka import delivery
+from quota_ops.model.errors import QuotaOpsError
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.run.files import PAGE, REPORT, ROLLBACK
 from tests.broker.going_back import plan_back
 from tests.broker.killing import die_in_request
 from tests.broker.lossy import IN_FLIGHT, TWICE, Lossy
 from tests.broker.test_stages_killed import Play
+from tests.broker.test_standstill import NOW
 from tests.lab import Lab, error_of
 from tests.writing import State, settle
 
@@ -406,6 +410,8 @@ def test_another_spelling_that_somebody_cleared(lab: Lab) -> None:
     assert f"as team.yaml:5 (team) declares; {why}; managed" in (
         lab.call("resolve", "demo", "--ip", "10.0.0.1").stdout
     )
+    resolved = lab.call("resolve", "demo", "--ip", "10.0.0.1", "--format", "json").stdout
+    assert json.loads(resolved)[key]["lost"] == why
 
     repaired = lab.call("reconcile", "demo")
 
@@ -485,3 +491,25 @@ def test_a_rollback_clears_no_limit_that_was_stored(lab: Lab) -> None:
     (row,) = back.read(ROLLBACK).rows
     assert (row.before, row.left) == (5.0, "already has its earlier value")
     assert back.differences() == ()
+
+
+@pytest.mark.parametrize(
+    "policy", [{"drift": "report"}, {"drift": "ask"}, {"freeze": [NOW]}, {}], ids=str
+)
+def test_a_lost_limit_that_a_run_may_not_write_is_not_cleared(
+    lab: Lab, policy: dict[str, Any]
+) -> None:
+    """A run sends nothing under drift: report or ask, while it is frozen, or the address held."""
+    lose_limit(lab)
+    lab.desire(WHOLE, **policy)
+    if not policy:
+        held = ("hold", "demo", "--names", ADDRESS, "--until", "1h", "--reason", "INC-7")
+        assert lab.call(*held).returncode == 0
+    network = Lossy(lab.cluster, iter([lambda: pytest.fail("a request was sent")]))
+    run = lab.start(connect=lambda: network, allow={"policy_changed": "a test"})
+
+    with suppress(QuotaOpsError):
+        run_stages(run, CHAINS["reconcile"])
+
+    (row,) = run.folder.differences()
+    assert (row.kind, row.before) == ("drifted", None)

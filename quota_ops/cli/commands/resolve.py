@@ -1,6 +1,6 @@
 """The command `resolve`: show which limit applies to a client, and why."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +16,7 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
-    from quota_ops.model.quotas.rows import Key
+    from quota_ops.model.quotas.rows import Key, StoredQuota
     from quota_ops.precedence.resolution import Limits, Resolution
 
 
@@ -38,7 +38,12 @@ For the limits of each client of an inventory: quota-ops effects --all."""
     "Leave it out: quota-ops reads the snapshot, not the cluster.",
     beside=("--actual",),
 )
-@refuse_idle("--run-store", "Leave it out: only text uses it.", beside=("--format json",))
+@refuse_idle(
+    "--run-store",
+    "Leave it out: only text uses it, and the JSON of an address.",
+    beside=("--format json",),
+    unless=("--ip", "--names"),
+)
 @refuse_idle("--explain", "Leave it out: JSON has the levels.", beside=("--format json",))
 @click.option(
     "--user",
@@ -83,11 +88,12 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
         facts = source.start_facts_query()
         stored, brokers = source.describe(), len(source.brokers)
         callback = describe_callback(facts())
-        absent, sources = None, {}
+        absent, sources, lost = None, {}, {}
         limits = Limits(stored)
         resolutions = [_resolve(limits, key, names) for key in keys]
+        if not isinstance(source, Snapshot) and IP in names:
+            lost = _find_lost(session, stored)
         if not isinstance(source, Snapshot) and typed["output"] == "text":
-            from quota_ops.model.quotas.rows import Key
             from quota_ops.runs.limit_sources import describe_sources
             from quota_ops.stages.describe import absent_brokers
             from quota_ops.stages.describe.rates import read_placement
@@ -101,7 +107,7 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
                 session.policy,
                 session.store,
                 _find_applied(resolutions),
-                stored={Key(row.entity.text, row.key): row.value for row in stored},
+                lost=lost,
                 placement=placement,
             )
     place = (session.cluster or str(actual)) if typed["explain"] else None
@@ -113,8 +119,19 @@ def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
             ),
             *(line(text, Tone.CHANGE) for text in describe_metadata(absent)),
         ),
-        json=lambda: as_json(resolutions, callback),
+        json=lambda: as_json(resolutions, callback, lost),
     )
+
+
+def _find_lost(session: "Session", stored: "Iterable[StoredQuota]") -> "dict[Key, str]":
+    """Return why limits of addresses are not in force although they are stored."""
+    from quota_ops.model.quotas.rows import Key
+    from quota_ops.stages.describe.lost_limits import find_lost_limits
+    from quota_ops.store.run.names import NamedCluster
+
+    cluster = NamedCluster((session.policy.cluster,), session.policy.cluster_id)
+    values = {Key(row.entity.text, row.key): row.value for row in stored}
+    return {row.id: row.words for row in find_lost_limits(session.store, cluster, values)}
 
 
 def _find_applied(resolutions: "Sequence[Resolution]") -> "dict[Key, float]":

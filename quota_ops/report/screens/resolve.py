@@ -226,14 +226,17 @@ def _describe_client(resolution: Resolution) -> str:
     return f"user {resolution.names[USER]}, {client}"
 
 
-def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, Any]:
+def as_json(
+    resolutions: Sequence[Resolution], warning: str, lost: Mapping[Key, str]
+) -> dict[str, Any]:
     """Return by key: value, level, rank and entity of the limit, `overridden`, `shared_by`.
 
     `warning`, if not empty, is beside every key except those of addresses.
     An entity is a mapping of type to name, null for the default. A value that is no JSON number is
     a string; an empty name in `shared_by` is everyone. `by_name` has limits of host names, which
     may be those of the address; `foreign` has limits of entity types that Apache Kafka does not
-    have, and that may apply. Both are omitted if empty.
+    have, and that may apply. `lost` is why the limit is not in force although it is stored. All
+    three are omitted if empty.
     """
     return {
         resolution.key: _rung_json(resolution.applied)
@@ -251,9 +254,16 @@ def as_json(resolutions: Sequence[Resolution], warning: str = "") -> dict[str, A
             if resolution.foreign
             else {}
         )
+        | _lost_json(resolution, lost)
         | ({"warning": warning} if warning and resolution.key in CLIENT_KEYS else {})
         for resolution in resolutions
     }
+
+
+def _lost_json(resolution: Resolution, lost: Mapping[Key, str]) -> dict[str, Any]:
+    applied = resolution.applied
+    words = applied and lost.get(Key(applied.entity.text, resolution.key))
+    return {"lost": words} if words else {}
 
 
 def _foreign_json(row: StoredQuota) -> dict[str, Any]:
