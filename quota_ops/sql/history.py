@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from quota_ops.model.history import history
 from quota_ops.model.history.fleet_history import QUOTA_DRIFTS, FleetHistory
 from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import Row, Table
 from quota_ops.store.history.history import ReadDay, list_days, read_day, read_rows
 from quota_ops.store.places import parquet
@@ -77,24 +78,37 @@ def read_history(
     )
 
 
+class Sight(NamedTuple):
+    """The last run that found an overriding quota, and what Git declared for its clients."""
+
+    run: str
+    started: str
+    ended: str
+    desired: float | None
+
+
 def read_overriding_addresses(
     store: RunStore, cluster: NamedCluster, entities: Collection[str]
-) -> tuple[history.QuotaHistory, ...]:
-    """Return the history of the addresses that a run ever found overriding, and of `entities`.
+) -> tuple[dict[Key, Sight], tuple[history.QuotaHistory, ...]]:
+    """Return where the addresses were seen that runs ever found overriding, a verify run too.
 
-    Empty if it found none, as in most clusters. Raises InvalidInput like `read_history`.
+    And, if there are any, the history of `entities`. Raises InvalidInput like `read_history`.
     """
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
 
     rows, _ = _read_rows(store, cluster, "", read_day)
-    kinds = zip(parquet.to_values(rows["entity"]), parquet.to_values(rows["kind"]), strict=True)
+    names = ("kind", "entity", "key", *Sight._fields)
     found = {
-        entity for entity, kind in kinds if kind == Kind.OVERRIDING and entity.startswith("ip=")
+        Key(entity, key): Sight(*sight)
+        for kind, entity, key, *sight in sorted(
+            zip(*(parquet.to_values(rows[name]) for name in names), strict=True),
+            key=lambda row: row[names.index("ended")],
+        )
+        if kind == Kind.OVERRIDING and entity.startswith("ip=")
     }
     if not found:
-        return ()
-    quotas = fold_history(rows, ["quotas"], {*found, *entities})["quotas"]
-    return _to_rows(history.QUOTAS, quotas)
+        return {}, ()
+    return found, _to_rows(history.QUOTAS, fold_history(rows, ["quotas"], entities)["quotas"])
 
 
 def read_events(

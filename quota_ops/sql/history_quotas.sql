@@ -15,7 +15,7 @@ WITH drifted AS (
 -- A run that a person resumes ends again, with what it had written before.
 sent AS (
   SELECT
-    cluster, entity, key, run, sequence, ended, mode, commit, author, run_reason, requested
+    cluster, entity, key, run, sequence, ended, mode, commit, author, run_reason, actual, requested
   FROM ends
   WHERE entity IS NOT NULL AND outcome = 'accepted' AND mode IN ('apply', 'rollback', 'alter')
   QUALIFY ROW_NUMBER() OVER (PARTITION BY cluster, run, sequence, entity, key ORDER BY ended) = 1
@@ -25,7 +25,10 @@ written AS (
   SELECT
     cluster, entity, key,
     ARG_MAX(sent, (ended, COALESCE(sequence, 0), run)) FILTER (mode <> 'alter') AS wrote,
-    ARG_MAX(sent, (ended, COALESCE(sequence, 0), run)) FILTER (mode = 'alter') AS altered
+    ARG_MAX(sent, (ended, COALESCE(sequence, 0), run)) FILTER (
+      -- Brokers ignore a value that they store already.
+      mode = 'alter' AND requested IS DISTINCT FROM actual
+    ) AS altered
   FROM sent
   GROUP BY cluster, entity, key
 ),

@@ -413,6 +413,11 @@ def test_another_spelling_that_somebody_cleared(lab: Lab) -> None:
     resolved = lab.call("resolve", "demo", "--ip", "10.0.0.1", "--format", "json").stdout
     assert json.loads(resolved)[key]["lost"] == why
 
+    alter = ("alter", "demo", "--names", "ip=10.0.0.1", "--add", f"{key}=5", "--reason", "why")
+    altered = lab.call(*alter)
+    assert "the cluster already stored" in altered.stdout
+    assert why in lab.call("plan", "demo").stdout, "brokers ignore a value that they store"
+
     repaired = lab.call("reconcile", "demo")
 
     assert (repaired.returncode, lab.stored()) == (0, {"ip=10.0.0.1": {key: 5.0}}), repaired.stdout
@@ -429,7 +434,7 @@ def lose_limit(lab: Lab) -> None:
     lab.desire(WHOLE)
     lab.run("reconcile")
     lab.put({"ip=::ffff:10.0.0.1": {RATE: 5.0}})
-    lab.run("report")
+    assert lab.call("verify", "demo").returncode == 7
     lab.put({"ip=::ffff:10.0.0.1": {RATE: None}})
     time.sleep(1)  # a look and a repair have their times to the second
 

@@ -70,11 +70,17 @@ def _take(
             if row.state in REPAIRED:
                 end_drift(one, row.run if row.outcome == "accepted" else None)
         if written and run.mode == "alter":
-            one.update(altered_at=row.ended, altered_run=row.run, altered_by=row.author)
-            one.update(altered_reason=row.run_reason, altered_value=row.requested)
+            # Brokers ignore a value that they store.
+            one |= {} if row.requested == row.actual else _altered(row)
         elif written:
             one.update(set_at=row.ended, set_run=row.run, set_commit=row.commit)
             one.update(set_by=row.author, set_value=row.requested)
+
+
+def _altered(row: HistoryRow) -> dict[str, Any]:
+    names = {"at": "ended", "run": "run", "by": "author", "reason": "run_reason"}
+    names["value"] = "requested"
+    return {f"altered_{name}": getattr(row, field) for name, field in names.items()}
 
 
 def _is_look(run: HistoryRow) -> bool:

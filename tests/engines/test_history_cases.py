@@ -39,7 +39,9 @@ def rows_of(number: int, when: str, mode: str, kind: str = "", state: str = "") 
     if mode == "late":
         run |= {"mode": "apply", "changed": 0, "started": moment("1 09")}
     compared = {} if mode in {"failed", "alter"} else {"declared": 1}
-    quota = {"kind": kind, "state": state or kind, "outcome": OUTCOMES.get(state or kind)}
+    quota: dict[str, Any] = {"kind": kind, "state": state or kind}
+    quota["outcome"] = OUTCOMES.get(state or kind)
+    quota |= {"requested": 1.0} if kind == "altered" and not state else {}
     return [HistoryRow(**run | compared), *([HistoryRow(**run | QUOTA | quota)] if kind else [])]
 
 

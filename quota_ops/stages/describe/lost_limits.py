@@ -1,14 +1,13 @@
 """Limits of addresses that brokers store and do not apply, as the history shows."""
 
 from collections.abc import Mapping
-from contextlib import suppress
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.history.history import QuotaHistory
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LostLimit
 from quota_ops.precedence.addresses import find_shortest
-from quota_ops.sql.history import read_overriding_addresses
+from quota_ops.sql.history import Sight, read_overriding_addresses
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.names import NamedCluster
 
@@ -23,19 +22,26 @@ def find_lost_limits(
     history cannot be read. Source: measured on brokers.
     """
     addresses = {key.entity for key in stored if key.entity.startswith("ip=")}
-    quotas = {}
-    with suppress(InvalidInput):
-        found = read_overriding_addresses(store, cluster, addresses) if addresses else ()
-        quotas = {Key(quota.entity, quota.key): quota for quota in found}
+    if not addresses:
+        return ()
+    try:
+        sights, quotas = read_overriding_addresses(store, cluster, addresses)
+    except InvalidInput:
+        return ()
+    known = {Key(quota.entity, quota.key): quota for quota in quotas}
     lost = []
-    for (entity, key), other in quotas.items():
-        if other.kind != Kind.OVERRIDING or other.last_seen is None or (entity, key) in stored:
-            continue
+    for (entity, key), sight in sights.items():
         left = Key(find_shortest(entity) or "", key)
-        value, own = stored.get(left), quotas.get(left)
-        # A run that set it may have found the other one then; an alter looks for no other.
-        set_at, altered_at = (own.set_at or "", own.altered_at or "") if own else ("", "")
-        is_newer = set_at > other.last_seen or altered_at >= other.last_seen
-        if value is not None and same(value, other.desired) and not is_newer:
+        value, own = stored.get(left), known.get(left)
+        if (entity, key) in stored or value is None or not same(value, sight.desired):
+            continue
+        if own is None or not _is_set_since(own, sight):
             lost.append(LostLimit(*left, value, entity))
     return tuple(lost)
+
+
+def _is_set_since(own: QuotaHistory, sight: Sight) -> bool:
+    """Return whether a quota was set after the other spelling of its address was last seen."""
+    # A run that set it may have found the other one before that; an alter looks for no other.
+    seen = sight.ended if own.set_run == sight.run else sight.started
+    return (own.set_at or "") > seen or (own.altered_at or "") >= sight.started
