@@ -196,8 +196,8 @@ def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]
                 other = quota_of[meant]
                 place = owned[meant] if other is None else _name_place(other)
                 message = f"{kind} {slip[1]} is nearly {kind} {meant[1]} at {place}."
-                remedy = f"Did you mean {meant[1]}? {CODES[MISSPELLED].remedy}"
-                yield _of_entity(MISSPELLED, wrong, message, remedy)
+                doubt = f"Did you mean {meant[1]}?" if other is None else "Either may be the slip."
+                yield _of_entity(MISSPELLED, wrong, message, f"{doubt} {CODES[MISSPELLED].remedy}")
 
 
 def _shorten_and_swap(name: str) -> Iterable[str]:
