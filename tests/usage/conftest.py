@@ -16,15 +16,17 @@ from tests.usage.lab import start_prometheus
 from tests.usage.recording import TIMES, record, replay
 
 POLICY = UsagePolicy("monitoring", match=(("cluster", "orders"),), step=5)
+FOLDER = os.environ.get("RECORD_USAGE")
+if FOLDER:  # before the tests are imported, which read it
+    shutil.copy(Path(FOLDER) / "times.json", TIMES)
 
 
 @pytest.fixture(scope="session")
 def prometheus() -> Iterator[str]:
     """Return the address of the recorded Prometheus; with RECORD_USAGE, record it."""
-    if folder := os.environ.get("RECORD_USAGE"):
-        shutil.copy(Path(folder) / "times.json", TIMES)
+    if FOLDER:
         with (
-            start_prometheus(Path(folder) / "prometheus", {}) as running,
+            start_prometheus(Path(FOLDER) / "prometheus", {}) as running,
             record(running.url) as url,
         ):
             yield url

@@ -1,8 +1,7 @@
 """The load that the recordings were made of: throttled clients of two real brokers.
 
 `python -m tests.usage.scenario FOLDER` runs it for six minutes and leaves the data of a real
-Prometheus, and times.json, in FOLDER. `python -m tests.usage.record FOLDER` records the API of a
-Prometheus on that data.
+Prometheus, and times.json, in FOLDER. recording.py tells how to record its API from them.
 """
 
 import json

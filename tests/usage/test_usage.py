@@ -398,7 +398,7 @@ def test_a_step_that_is_too_short_hides_no_outage_and_no_time_at_a_limit(
         "set step: 5s."
     )
     assert head[2:] == exact.splitlines()[1:3]  # the time that is really missing
-    assert "111 %    5 min to 6 min" in stdout
+    assert "112 %    5 min to 6 min" in stdout
 
 
 @pytest.mark.usefixtures("store", "now")
@@ -448,7 +448,7 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     assert "broker-1 was not seen for" in little.stdout
     head, _, patch = enough.stdout.partition("--- ")
     assert [line.split()[:6] for line in head.splitlines()[5:7]] == [
-        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "460", "kB/s"],
+        ["client-id=<default>", "producer_byte_rate", "1", "MB/s", "450", "kB/s"],
         ["user=bob", "producer_byte_rate", "100", "kB/s", "26", "kB/s"],
     ]
     assert head.splitlines()[-2:] == [
@@ -458,5 +458,5 @@ def test_suggested_limits_are_a_patch(folder: Path, monkeypatch: pytest.MonkeyPa
     changed = [line for line in patch.splitlines()[2:] if line[0] in "+-"]
     assert changed == [
         "-    limits: {producer_byte_rate: 1 MB}",
-        "+    limits: {producer_byte_rate: 460 kB}",
+        "+    limits: {producer_byte_rate: 450 kB}",
     ]
