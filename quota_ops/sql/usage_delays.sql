@@ -9,6 +9,11 @@
 -- b = max(0, b + (rate - limit) * seconds): the sum of these terms, less the lowest sum so far. In
 -- time that was not seen nothing is sent and nothing comes, because nothing shows either.
 --
+-- A rate is a mean over the 11 seconds of Kafka's window, so a short burst shows as 11 s above the
+-- limit, or as a whole step. Brokers mute for (rate - limit) / limit of the window, so the least
+-- throttling is that part of the time, or the time above the limit less 11 s or a step for each run
+-- of it: the longer of the two, and no longer than the time above the limit.
+--
 -- Time before the first sample of those who share a limit does not count as seen: they were idle
 -- then, or brokers counted them by other names. Neither does time in which a sample of them is no
 -- number.
@@ -76,6 +81,8 @@ backlogs AS (
       <= {step} / 100.0 AS continues,
     LEAD(start) OVER (PARTITION BY shared_by, broker ORDER BY time) - (start + seconds)
       <= {step} / 100.0 AS is_continued,
+    CASE WHEN rate > rate_limit THEN seconds ELSE 0.0 END AS above,
+    LAG(rate > rate_limit) OVER (PARTITION BY shared_by, broker ORDER BY time) AS was_above,
     total - LEAST(0.0, MIN(total) OVER (
       PARTITION BY shared_by, broker ORDER BY time
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -91,7 +98,15 @@ SELECT
     ORDER BY time
   ) FILTER (WHERE continues IS NOT TRUE) AS starts,
   LIST(CAST(ROUND(until) AS INT) ORDER BY time) FILTER (WHERE is_continued IS NOT TRUE) AS ends,
-  CAST(SUM(CASE WHEN rate > rate_limit THEN seconds ELSE 0 END) AS DOUBLE) AS above,
+  CAST(LEAST(
+    SUM(above),
+    GREATEST(
+      SUM(above) - GREATEST({step}, 11) * SUM(
+        CASE WHEN above > 0 AND (was_above AND continues) IS NOT TRUE THEN 1 ELSE 0 END
+      ),
+      SUM((rate - rate_limit) * above) / MAX(rate_limit)
+    )
+  ) AS DOUBLE) AS least,
   CAST(SUM(CASE WHEN backlog > 0 THEN seconds ELSE 0 END) AS DOUBLE) AS delayed,
   MAX(backlog) / MAX(rate_limit) AS longest,
   CAST(SUM(CASE WHEN rate >= 0.97 * present_limit THEN seconds ELSE 0 END) AS DOUBLE) AS at_present,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -181,12 +182,14 @@ def test_delays_are_those_of_a_queue(
     for broker, row in rows.items():
         of_each = [find_values(some, known, broker, name) for name in NAMES if name[0] == "alice"]
         values = [sum(together) for together in zip(*of_each, strict=True)]
-        above, delayed, longest = simulate(values, limit)
+        minutes = sorted(minute for seen_on, minute in known if seen_on == broker)
+        least, delayed, longest = simulate(dict(zip(minutes, values, strict=True)), limit)
         of_row = sum(end - start for start, end in row.seen)
-        assert (of_row, row.above, row.highest) == (STEP * len(values), above, max(values))
+        assert (of_row, row.highest) == (STEP * len(values), max(values))
+        assert isclose(row.least, least, rel_tol=1e-6, abs_tol=1e-3)
         assert row.at_present == STEP * sum(value >= 0.97 * 2 * limit for value in values)
         assert isclose(row.longest, longest, rel_tol=1e-6, abs_tol=1e-3)
-        assert row.above <= row.delayed
+        assert row.least <= row.delayed
         # Sums of floats may leave a rest of a queue that is empty.
         assert abs(row.delayed - delayed) <= (0 if longest == row.longest else STEP)
     together = count_together({broker: row.seen for broker, row in rows.items()}, None)
@@ -254,9 +257,10 @@ def test_a_sample_stands_for_the_time_until_the_next_scrape() -> None:
         highest=3e4,
         throttled=False,
     )
-    # 15 s of 30 kB/s leave 7.5 s of delay, which 15 s without any use end; 60 s leave 30 s.
+    # 15 s of 30 kB/s leave 7.5 s of delay, which 15 s without any use end; 60 s leave 30 s. Short
+    # bursts may show as that, and throttle for half of it.
     assert delays.seen == [(0, 105), (3600, 3660)]
-    assert delays[4:] == (75.0, 75.0, 30.0, 0.0, 3e4)
+    assert delays[4:] == (37.5, 75.0, 30.0, 0.0, 3e4)
 
 
 def test_time_without_a_number_is_not_seen() -> None:
@@ -267,7 +271,27 @@ def test_time_without_a_number_is_not_seen() -> None:
     (delays,) = find_delays(table_of_rates(some), scrapes, list_shares(2e4), STEP)
 
     seen = [(0, STEP), (2 * STEP, STEP * (MINUTES + 1))]
-    assert (delays.seen, delays.above, delays.highest) == (seen, STEP, 3e4)
+    assert (delays.seen, delays.least, delays.highest) == (seen, STEP / 2, 3e4)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "rate", "least"),
+    [(11, 3e4, 5.5), (11, 6e4, 11.0), (100, 2.1e4, 89.0)],
+    ids=["a burst", "a large burst", "steady use"],
+)
+def test_a_burst_throttles_for_less_than_it_shows(seconds: int, rate: float, least: float) -> None:
+    """One shorter than Kafka's window shows for 11 s, and throttles only for what is too much."""
+    times = [DAY + timedelta(seconds=second) for second in range(200)]
+    stamps = pa.array(times, pa.timestamp("us", "UTC"))
+    scrapes = pa.table({"time": stamps, "broker": ["1"] * 200, "up": [True] * 200})
+    some = [
+        Sample(0, "1", "alice", None, rate if 20 <= at < 20 + seconds else 1) for at in range(200)
+    ]
+    rows = table_of_rates(some).set_column(0, "time", stamps)
+
+    (delays,) = find_delays(rows, scrapes, list_shares(2e4), 1)
+
+    assert delays.least == pytest.approx(least)
 
 
 def test_spark_finds_the_same(session: "SparkSession") -> None:

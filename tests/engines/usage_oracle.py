@@ -1,5 +1,6 @@
 """Use and delays, computed from samples in plain loops: what the SQL has to find."""
 
+from collections.abc import Mapping
 from math import ceil
 from typing import NamedTuple
 
@@ -42,13 +43,17 @@ def find_quantile(values: list[float], percent: int) -> float:
     return sorted(values)[max(ceil(percent * len(values) / 100), 1) - 1]
 
 
-def simulate(values: list[float], limit: float) -> tuple[int, int, float]:
-    """Return for how many seconds the use was above a limit, and was delayed, and the longest."""
-    above = delayed = 0
-    backlog = longest = 0.0
-    for value in values:
+def simulate(values: Mapping[int, float], limit: float) -> tuple[float, int, float]:
+    """Return for how many seconds a limit throttles at least and at most, and the longest delay.
+
+    `values` is the use in each minute in which the broker was seen, in order.
+    """
+    delayed, backlog, longest = 0, 0.0, 0.0
+    for value in values.values():
         backlog = max(0.0, backlog + (value - limit) * STEP)
-        above += STEP * (value > limit)
         delayed += STEP * (backlog > 0)
         longest = max(longest, backlog / limit)
-    return above, delayed, longest
+    above = {minute: value for minute, value in values.items() if value > limit}
+    later = STEP * sum(minute - 1 in above for minute in above)
+    muted = sum(STEP * (value - limit) / limit for value in above.values())
+    return min(STEP * len(above), max(later, muted)), delayed, longest

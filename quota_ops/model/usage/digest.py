@@ -146,18 +146,17 @@ class DelayRow(NamedTuple):
     """A row of DELAYS: how a limit would have delayed those who share it, on one broker.
 
     All but `highest`, which is a rate, are seconds. `starts` and `ends` are those of the runs in
-    which the broker was seen, after the first sample of those clients. `above` is how long the use
-    was above the limit: the limit throttles at least that long. `delayed` is how long it throttles
-    if clients send later what they cannot send then; `longest` is the longest delay then.
-    `at_present` is how long the use was at the present limit, which hides how much more the clients
-    would have sent.
+    which the broker was seen, after the first sample of those clients. The limit throttles for
+    `least` at least, and for `delayed` if clients send later what they cannot send then; `longest`
+    is the longest delay then. `at_present` is how long the use was at the present limit, which
+    hides how much more the clients would have sent.
     """
 
     shared_by: str
     broker: str
     starts: tuple[int, ...]
     ends: tuple[int, ...]
-    above: float
+    least: float
     delayed: float
     longest: float
     at_present: float

@@ -14,7 +14,7 @@ ENOUGH = 0.9
 class Delays(NamedTuple):
     """How a new limit would have delayed those who share it, on the broker where it delays longest.
 
-    `above` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
+    `least` and `delayed` are the ends of a range, in seconds: the throttling if clients drop what
     they cannot send, and if they send all of it later. `longest` is the longest delay then.
     `at_present` is for how many seconds the use was at its present limit: delays are in addition to
     the present ones. `share` is the part of the days, from 0 to 1, in which all brokers were seen:
@@ -23,7 +23,7 @@ class Delays(NamedTuple):
 
     shared_by: str
     broker: str
-    above: float
+    least: float
     delayed: float
     longest: float
     at_present: float

@@ -71,7 +71,7 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
     measured = QUOTA_KEYS[key].measured
     is_open = measured is not None and measured.hides_use
     longer = " or longer" if measured is not None and measured.is_repeated else ""
-    span = format_span(worst.above, worst.delayed, is_open=is_open) + longer
+    span = format_span(worst.least, worst.delayed, is_open=is_open) + longer
     if not worst.is_whole and not is_open and not longer:
         span = f"at least {span}"
     delays = f", with delays up to {format_seconds(worst.longest, ceil)}{longer}"

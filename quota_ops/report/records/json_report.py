@@ -83,7 +83,7 @@ def as_json(report: Report) -> str:
     throttling      whom the cuts would have throttled: days and until (the window), trouble (why no
                     use is known), cuts (entity, key, why: the reason if a part is unknown,
                     delays: for each group that would share a limit: shared_by, broker, highest,
-                    share of the window that was seen, and in seconds above, delayed, longest and
+                    share of the window that was seen, and in seconds least, delayed, longest and
                     at_present: see `quota_ops.model.usage.throttling`); null without a source of
                     use, or without cuts
     findings        code, severity, entity, key, file, line, column, message, remedy, `silenced`

@@ -354,9 +354,9 @@ def _summarize(
         return f"the use on {unknown} of {counted(registered, 'broker')} is unknown"
     if 0 < registered < len(rows) and not any(row.delayed for row in rows):
         return f"{counted(len(rows), 'broker')} were scraped and {registered} registered"
-    row = max(rows, key=lambda row: (row.delayed, row.above, row.highest, row.broker))
+    row = max(rows, key=lambda row: (row.delayed, row.least, row.highest, row.broker))
     highest = max(row.highest for row in rows)
     share = _find_share(seen, brokers)
     return Delays(
-        shared_by, row.broker, row.above, row.delayed, row.longest, row.at_present, highest, share
+        shared_by, row.broker, row.least, row.delayed, row.longest, row.at_present, highest, share
     )
