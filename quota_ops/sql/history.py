@@ -94,8 +94,6 @@ def read_overriding_addresses(
 
     And, if there are any, the history of `entities`. Raises InvalidInput like `read_history`.
     """
-    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
-
     rows, _ = _read_rows(store, cluster, "", read_day)
     names = ("kind", "entity", "key", *Sight._fields)
     found = {
@@ -108,6 +106,8 @@ def read_overriding_addresses(
     }
     if not found:
         return {}, ()
+    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB: 0.2 s
+
     return found, _to_rows(history.QUOTAS, fold_history(rows, ["quotas"], entities)["quotas"])
 
 
