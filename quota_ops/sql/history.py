@@ -96,14 +96,14 @@ def read_overriding_addresses(
     """
     rows, _ = _read_rows(store, cluster, "", read_day)
     names = ("kind", "entity", "key", *Sight._fields)
-    found = {
-        Key(entity, key): Sight(*sight)
-        for kind, entity, key, *sight in sorted(
-            zip(*(parquet.to_values(rows[name]) for name in names), strict=True),
-            key=lambda row: row[names.index("ended")],
+    sights = [
+        (Key(entity, key), Sight(*sight))
+        for kind, entity, key, *sight in zip(
+            *(parquet.to_values(rows[name]) for name in names), strict=True
         )
         if kind == Kind.OVERRIDING and entity.startswith("ip=")
-    }
+    ]
+    found = dict(sorted(sights, key=lambda pair: pair[1].ended))
     if not found:
         return {}, ()
     from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB: 0.2 s
