@@ -96,8 +96,7 @@ def test_days_are_recorded_once_and_missing_ones_later(
         (
             f"day         clients  brokers  seen\n{days[2]}  1        1        49 %\n\n"
             f"{days[2]}: Scraped every 60 s, but step is 30 s, so at most 50 % of the time counts "
-            "as seen: set step: 60s.\n"
-            "Correct this, and record the day again: quota-ops record demo --day DATE\n"
+            f"as seen: set step: 60s. Then record it again: quota-ops record demo --day {days[2]}\n"
             "Stored the use of demo on 1 day.\n"
         ),
     )

@@ -14,10 +14,11 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
     """Return a row for each day that was read, why others are missing, and how many there are."""
     stored = [day for day in days if day.why is None]
     missing = [day for day in days if day.why is not None]
-    doubts = [f"{day.day}: {day.doubt}" for day in stored if day.doubt]
-    if doubts:
-        again = f"{command('record', cluster)} --day DATE"
-        doubts.append(f"Correct this, and record the day again: {again}")
+    doubts = [
+        f"{day.day}: {day.doubt} Then record it again: {command('record', cluster, day=day.day)}"
+        for day in stored
+        if day.doubt
+    ]
     if not days:
         return (line(f"Every day of {cluster} is stored already.", Tone.OK),)
     cells = (
