@@ -347,7 +347,8 @@ def _summarize(
     seen, registered = {row.broker: row.seen for row in rows}, len(brokers)
     longest = max(count_each(seen).values())
     if longest < _LEAST.total_seconds():
-        known = f"{longest / 3600:.1f} hours" if longest > HOUR else f"{longest / 60:.0f} minutes"
+        minutes = counted(round(longest / 60), "minute")
+        known = f"{longest / HOUR:.1f} hours" if longest > HOUR else minutes
         return f"the use of {shared_by} is known for {known} only"
     if len(rows) < registered and not any(row.delayed for row in rows):
         unknown = registered - len(rows)
