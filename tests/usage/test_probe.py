@@ -22,8 +22,8 @@ from tests.usage.recording import Answer, Question, serve
         (
             {"b1": True, "b2": True},
             (
-                "no rule exports it, or it has another name: see the rules to copy; 98 series have "
-                "other labels than match"
+                "no client used it since its first quota was stored, or no rule exports it, or it "
+                "has another name: see the rules to copy; 98 series have other labels than match"
             ),
         ),
     ],

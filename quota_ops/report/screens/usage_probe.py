@@ -48,6 +48,8 @@ def explain_key(found: KeyProbe, facts: ProbeFacts, probe: UseProbe) -> str:
     otherwise = "no rule exports it, or it has another name: see the rules to copy"
     if facts.quotas is None:
         otherwise = f"no quota of this key is stored (quota-ops plan reads them), or {otherwise}"
+    else:
+        otherwise = f"no client used it since its first quota was stored, or {otherwise}"
     if found.elsewhere:  # those of other clusters, if the matchers are right
         otherwise = f"{otherwise}; {found.elsewhere:,} series have other labels than match"
     return next((verdict for is_so, verdict in verdicts if is_so), otherwise)
