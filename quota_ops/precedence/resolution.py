@@ -4,14 +4,86 @@ Source: DefaultQuotaCallback in org.apache.kafka.server.quota.ClientQuotaManager
 quotaLimit) and ConnectionQuotas for addresses; the order of the levels is KIP-248's QuotaSource.
 """
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Collection, Iterable, Mapping
+from ipaddress import IPv6Address, ip_address
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import CLIENT_KEYS, QUOTA_KEYS
 from quota_ops.model.quotas.rows import StoredQuota
-from quota_ops.precedence.addresses import normalize_address
+from quota_ops.model.quotas.tables import derive_table
+
+_DECIMALS = re.compile(r"[0-9]{1,99}(?:\.[0-9]{1,99}){0,3}")
+_BYTE = 256
+_LAST = (
+    "each broker applies the one that was changed last, and "
+    "after only one is cleared, none until the other is cleared and set again"
+)
+
+
+def explain_same_address(entity: str) -> str:
+    """Explain what two stored names of one address mean, of which `entity` is not the declared one.
+
+    Source: measured on brokers.
+    """
+    how = "if the broker resolves the name to it"
+    if find_shortest(entity) is not None:
+        how = "in another spelling"
+    return f"the same address {how}: {_LAST}"
+
+
+def normalize_address(name: str) -> str | None:
+    """Return the shortest spelling of an IP address; None for a host name or an empty name.
+
+    `10` is 0.0.0.10, `010.0.0.1` is 10.0.0.1, `[::1]` is ::1, `::ffff:10.0.0.1` is 10.0.0.1, and a
+    zone is ignored. Source: java.net.InetAddress.getByName and Inet6Address.equals.
+    """
+    if _DECIMALS.fullmatch(name):
+        return _parse_decimals(name)
+    is_bracketed = name.startswith("[") and name.endswith("]")
+    try:
+        read = ip_address(name[1:-1] if is_bracketed else name)
+    except ValueError:
+        return None
+    if not isinstance(read, IPv6Address):  # an IPv4 address in brackets
+        return None
+    return str(read.ipv4_mapped or IPv6Address(int(read)))
+
+
+def find_shortest(entity: str) -> str | None:
+    """Return the entity of an address in its shortest spelling, the one that Git may have.
+
+    None for a host name, and for an entity that is not a single address.
+    """
+    name = Entity.parse(entity).as_dict().get(IP)
+    shortest = normalize_address(name) if name else None
+    return None if shortest is None else Entity.of({IP: shortest}).text
+
+
+def read_address(typed: str) -> str | None:
+    """Return the shortest spelling of an IP address that a person typed; None for other text.
+
+    As in YAML, and unlike a broker, it reads neither `010.0.0.1`, which is 8.0.0.1 in some
+    programs, nor `10`, nor brackets, nor a zone.
+    """
+    try:
+        ip_address(typed)
+    except ValueError:
+        return None
+    return None if "%" in typed else normalize_address(typed)
+
+
+def _parse_decimals(name: str) -> str | None:
+    """Parse numbers as bytes; the last number fills the rest of the address."""
+    *first, last = map(int, name.split("."))
+    room = 4 - len(first)
+    if any(byte >= _BYTE for byte in first) or last >= _BYTE**room:
+        return None
+    return ".".join(map(str, (*first, *last.to_bytes(room, "big"))))
+
 
 ANONYMOUS = "ANONYMOUS"
 """The user name of a client without authentication."""
@@ -206,3 +278,51 @@ def _may_match(kind: str, name: str | None, names: Mapping[str, str]) -> bool:
     if own is None:
         return kind not in _KNOWN_TYPES
     return name is None or (own.startswith(name) if kind.endswith(_PREFIX) else own == name)
+
+
+_FORMS = ((True, True), (True, False), (False, True), (False, False))
+"""Whether user and client id have a name, in the order of the levels."""
+
+
+def find_quota(
+    stored: Collection[Entity], user: str | None, client_id: str | None
+) -> Entity | None:
+    """Return the quota of a series among the quotas of its key then; None if it had no limit.
+
+    A name that is None is no label of the series. A series of a client id alone may also have no
+    limit: brokers count so if no quota matches and quotas of several levels exist.
+    """
+    names = {kind: name for kind, name in ((USER, user), (CLIENT_ID, client_id)) if name}
+    for with_user, with_client_id in _FORMS:
+        keeps = {USER: with_user, CLIENT_ID: with_client_id}
+        entity = Entity.of({kind: name if keeps[kind] else None for kind, name in names.items()})
+        if entity in stored:
+            return entity
+    return None
+
+
+class LimitRow(NamedTuple):
+    """A row of LIMITS."""
+
+    key: str
+    rank: int
+    user_name: str | None
+    client_id: str | None
+    entity: str
+    value: float
+
+
+LIMITS = derive_table("limits", LimitRow)
+"""Every stored limit of users and client ids with the rank of its level; null is a default."""
+
+
+def list_limits(stored: Iterable[StoredQuota]) -> list[LimitRow]:
+    """List the stored quotas that a broker looks up by user or client id."""
+    rows = []
+    for entity, key, value in stored:
+        level = find_level(entity)
+        if level is not None and level.rank is not None and key in CLIENT_KEYS:
+            names = entity.as_dict()
+            user, client_id = names.get(USER), names.get(CLIENT_ID)
+            rows.append(LimitRow(key, level.rank, user, client_id, entity.text, value))
+    return rows

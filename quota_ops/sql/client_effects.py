@@ -29,7 +29,7 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key, StoredQuota, Targets
 from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
 from quota_ops.model.text import command
-from quota_ops.precedence.tables import LIMITS, list_limits
+from quota_ops.precedence.resolution import LIMITS, list_limits
 from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.inventory import Inventory, explain_no_client, find_inventory
 from quota_ops.sql.job import EngineFailed, SomeDamaged

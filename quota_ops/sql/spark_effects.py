@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.moment import timed
 from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, INVENTORY, OwnerEffects
-from quota_ops.precedence.tables import LIMITS
+from quota_ops.precedence.resolution import LIMITS
 from quota_ops.sql import text
 from quota_ops.sql.attempt import delete_tree
 from quota_ops.sql.client_effects import UNLIMITED_KEYS

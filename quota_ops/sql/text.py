@@ -10,8 +10,7 @@ from quota_ops.model.quotas.entity import MAX_NAME_BYTES
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE, LARGEST_RATE
-from quota_ops.precedence.addresses import find_shortest
-from quota_ops.precedence.resolution import LEVELS
+from quota_ops.precedence.resolution import LEVELS, find_shortest
 
 
 def read_sql(name: str, **values: object) -> str:

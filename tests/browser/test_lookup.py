@@ -10,8 +10,7 @@ from playwright.sync_api import Browser, expect
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS, format_limit
 from quota_ops.model.quotas.rows import StoredQuota
-from quota_ops.precedence.addresses import normalize_address
-from quota_ops.precedence.resolution import LEVELS, Limits, Resolution
+from quota_ops.precedence.resolution import LEVELS, Limits, Resolution, normalize_address
 from quota_ops.report.page.report import as_html
 from quota_ops.report.screens.resolve import notes
 from tests.browser.accessibility import list_violations

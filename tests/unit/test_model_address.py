@@ -3,7 +3,7 @@
 import pytest
 
 from quota_ops.model.quotas.rows import LostLimit
-from quota_ops.precedence.addresses import (
+from quota_ops.precedence.resolution import (
     explain_same_address,
     find_shortest,
     normalize_address,

@@ -12,8 +12,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.model.quotas.snapshot import read_snapshot
-from quota_ops.precedence.resolution import Limits
-from quota_ops.precedence.tables import list_limits
+from quota_ops.precedence.resolution import Limits, list_limits
 
 ALICE = Entity.of({USER: "alice"})
 texts = st.text(st.characters(exclude_categories=["Cs"]))

@@ -18,7 +18,7 @@ from quota_ops.model.usage.use import (
     explain_step,
     find_stretch,
 )
-from quota_ops.precedence.series import find_quota
+from quota_ops.precedence.resolution import find_quota
 
 
 def test_a_metric_is_a_name_with_labels() -> None:

@@ -40,7 +40,7 @@ from quota_ops.model.runs.progress import SILENT
 from quota_ops.model.runs.rollback import Undone
 from quota_ops.model.runs.stages import STAGES
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
-from quota_ops.precedence.tables import LIMITS
+from quota_ops.precedence.resolution import LIMITS
 from tests.unit.report_sample import PLANNED
 
 ROW = Difference(

@@ -148,7 +148,7 @@ def _find_applied(resolutions: "Sequence[Resolution]") -> "dict[Key, float]":
 def _read_names(typed: dict[str, Any]) -> dict[str, str]:
     """Return the names by type, from --user, --client-id, --ip and --names."""
     from quota_ops.model.quotas.specification import parse_names, require_carried, require_text
-    from quota_ops.precedence.addresses import read_address
+    from quota_ops.precedence.resolution import read_address
 
     names = {
         kind: typed[option]

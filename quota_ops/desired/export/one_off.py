@@ -15,8 +15,8 @@ from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
-from quota_ops.precedence.addresses import find_shortest
 from quota_ops.precedence.changed_limits import ANY_IP
+from quota_ops.precedence.resolution import find_shortest
 
 _UNLESS = ", unless a guard blocks it or it needs approval"
 _SET_BACK = {

@@ -11,7 +11,7 @@ from quota_ops.desired.yaml.shapes import ANY
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, explain_unalterable, format_limit
 from quota_ops.model.quotas.rows import StoredQuota
-from quota_ops.precedence.addresses import normalize_address
+from quota_ops.precedence.resolution import normalize_address
 
 
 class Writable(NamedTuple):

@@ -13,8 +13,8 @@ from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.outcome import AS_INTENDED, DONE, Outcome, Status
 from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult, RowVerdict, Verdict
 from quota_ops.model.text import counted, format_percent, plural
-from quota_ops.precedence.addresses import explain_same_address
 from quota_ops.precedence.changed_limits import ANY_CLIENT_ID
+from quota_ops.precedence.resolution import explain_same_address
 from quota_ops.report.outline.formats import escape_text, short_commit
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, Section, find_respelled
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from quota_ops.model.quotas.entity import CLIENT_ID, DEFAULT_TEXT, IP, USER, Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS, format_limit
-from quota_ops.precedence.addresses import normalize_address
-from quota_ops.precedence.resolution import ANONYMOUS, LEVELS
+from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, normalize_address
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.screens.resolve import WHO_SHARES
 

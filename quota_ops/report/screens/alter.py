@@ -12,7 +12,7 @@ from quota_ops.model.quotas.rows import BatchRow
 from quota_ops.model.runs.outcome import Outcome, Status, find_written
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Alter
-from quota_ops.precedence.addresses import explain_same_address
+from quota_ops.precedence.resolution import explain_same_address
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import describe_outcome
 from quota_ops.report.outline.effects import format_effect

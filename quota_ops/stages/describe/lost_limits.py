@@ -6,7 +6,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import QuotaHistory
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LostLimit
-from quota_ops.precedence.addresses import find_shortest
+from quota_ops.precedence.resolution import find_shortest
 from quota_ops.sql.history import Sight, read_overriding_addresses
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.names import NamedCluster

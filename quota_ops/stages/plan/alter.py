@@ -27,9 +27,9 @@ from quota_ops.model.quotas.rows import BatchRow, Key, Stored
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.run import Alter, Findings
 from quota_ops.model.stored import from_json
-from quota_ops.precedence.addresses import find_shortest
 from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.precedence.effects import find_write_effects
+from quota_ops.precedence.resolution import find_shortest
 from quota_ops.stages.plan.effects import write_effects
 from quota_ops.store.ledger import decisions, ledger
 from quota_ops.store.places.parquet import from_rows, read_rows

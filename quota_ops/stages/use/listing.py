@@ -13,7 +13,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.seen import SeenBrokers, count_together
 from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.use import SEEN, QuotaUse, SeriesShare, UseVerdict
-from quota_ops.precedence.series import find_quota
+from quota_ops.precedence.resolution import find_quota
 from quota_ops.stages.use.past_limits import Limits, PastQuotas, Period
 from quota_ops.stages.use.spans import SeriesUse
 

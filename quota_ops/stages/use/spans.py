@@ -7,7 +7,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import limits_a_client
 from quota_ops.model.usage.digest import UseRow
 from quota_ops.model.usage.series import SeriesNames
-from quota_ops.precedence.series import find_quota
+from quota_ops.precedence.resolution import find_quota
 from quota_ops.stages.use.past_limits import Limits, Period
 
 

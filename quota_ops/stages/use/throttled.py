@@ -7,7 +7,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.series import SeriesNames
 from quota_ops.model.usage.throttling import ThrottledClient, ThrottledNow
-from quota_ops.precedence.series import find_quota
+from quota_ops.precedence.resolution import find_quota
 from quota_ops.stages.use.past_limits import PastQuotas
 from quota_ops.usage.source import UsageSource
 
