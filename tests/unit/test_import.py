@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from quota_ops.cli import main
 from quota_ops.desired.export.imported import GroupBy, group_of, import_quotas, with_protected
-from quota_ops.desired.export.writable import LeftOut, split_writable
+from quota_ops.desired.export.quotas_text import LeftOut, split_writable
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy

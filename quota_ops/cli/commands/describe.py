@@ -109,8 +109,11 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
     from quota_ops.report.screens import describe as quota_screens
 
     def as_yaml() -> str:
-        from quota_ops.desired.export.quotas_text import left_out_comments, quotas_file
-        from quota_ops.desired.export.writable import split_writable
+        from quota_ops.desired.export.quotas_text import (
+            left_out_comments,
+            quotas_file,
+            split_writable,
+        )
 
         writable, left_out = split_writable(rows)
         return quotas_file(writable) + left_out_comments(left_out)

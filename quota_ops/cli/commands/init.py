@@ -60,7 +60,7 @@ def init(folder: Path, cluster: str, cluster_id: str | None, ci: str) -> None:
 
     from quota_ops.desired.cluster_file import PLACEHOLDER
     from quota_ops.desired.export.disk import write_files
-    from quota_ops.desired.export.spelling import spell_text
+    from quota_ops.desired.export.quotas_text import spell_text
 
     _refuse_what_check_would(cluster, cluster_id)
     values = {

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.disk import write_files
 from quota_ops.desired.export.limit_edits import accept_values, add_values
-from quota_ops.desired.export.writable import split_writable
+from quota_ops.desired.export.quotas_text import split_writable
 from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.problems import Problems

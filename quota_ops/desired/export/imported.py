@@ -10,8 +10,13 @@ from msgspec import Struct
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export import quotas_text
-from quota_ops.desired.export.proposals import propose_groups, propose_profiles
-from quota_ops.desired.export.writable import LeftOut, Writable, split_writable
+from quota_ops.desired.export.quotas_text import (
+    LeftOut,
+    Writable,
+    propose_groups,
+    propose_profiles,
+    split_writable,
+)
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source

@@ -12,9 +12,7 @@ from typing import Any, NamedTuple
 import yaml
 from msgspec.structs import replace
 
-from quota_ops.desired.export.quotas_text import quota_entry
-from quota_ops.desired.export.spelling import spell_limit
-from quota_ops.desired.export.writable import Writable
+from quota_ops.desired.export.quotas_text import Writable, quota_entry, spell_limit
 from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems

@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
-from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry
-from quota_ops.desired.export.writable import split_writable
+from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry, split_writable
 from quota_ops.desired.read import Desired
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import Guard

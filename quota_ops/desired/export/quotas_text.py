@@ -1,12 +1,248 @@
-"""The text of quotas files and of entries of `protect`, formatted as people write them."""
+"""The text of quotas files, of their entries and of `protect`: what a file can declare, as YAML.
 
-from collections.abc import Iterable, Iterator, Sequence
+It is the reverse of `desired/yaml`.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from itertools import groupby
 from types import MappingProxyType
+from typing import NamedTuple
 
-from quota_ops.desired.export.proposals import Profiles, ProposedGroup
-from quota_ops.desired.export.spelling import spell_comment, spell_filter, spell_name, spell_text
-from quota_ops.desired.export.writable import LeftOut, Writable
-from quota_ops.model.quotas.entity import Entity
+from quota_ops.desired.names import require_canonical
+from quota_ops.desired.yaml.scalars import Misread, is_text, show
+from quota_ops.desired.yaml.shapes import ANY
+from quota_ops.model.quotas.entity import IP, Entity
+from quota_ops.model.quotas.quota import (
+    BYTES,
+    QUOTA_KEYS,
+    UNLIMITED,
+    QuotaKey,
+    explain_unalterable,
+    format_limit,
+    in_byte_unit,
+    parse_limit,
+)
+from quota_ops.model.quotas.rows import StoredQuota
+from quota_ops.model.text import is_visible
+from quota_ops.precedence.resolution import normalize_address
+
+_PLAIN = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@+-]*")
+_TWO_DIGITS, _FOUR_DIGITS = 0x100, 0x10000
+
+
+def spell_text(text: str) -> str:
+    """Format a text as a YAML scalar on one line, in quotes if any YAML parser needs them."""
+    if _PLAIN.fullmatch(text) and is_text(text):
+        return text
+    return f'"{"".join(map(_escaped, text))}"'
+
+
+def _escaped(char: str) -> str:
+    if char in '"\\':
+        return f"\\{char}"
+    if is_visible(char):
+        return char
+    code = ord(char)
+    if code < _TWO_DIGITS:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
+
+
+def spell_comment(text: str) -> str:
+    """Format any text as a comment on one line."""
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)
+
+
+def spell_name(name: str | None) -> str:
+    """Format the name of an entity part; None is the default."""
+    return "{default: true}" if name is None else spell_text(name)
+
+
+def spell_filter(entity: Entity) -> str:
+    """Format an entity as an entry of `scope` or `protect`: `{user: alice}`."""
+    return f"{{{', '.join(f'{kind}: {spell_name(name)}' for kind, name in entity.user_first)}}}"
+
+
+def spell_limit(key: QuotaKey, value: float) -> str | None:
+    """Format a value as a limit in the shortest unit; None if no limit has this value."""
+    if value == key.unlimited:
+        return UNLIMITED
+    for text in _list_texts(key, value):
+        try:
+            if parse_limit(key, text) == value:
+                return text
+        except ValueError:
+            continue
+    return None
+
+
+def _list_texts(key: QuotaKey, value: float) -> tuple[str, ...]:
+    try:
+        whole = int(value)
+    except (OverflowError, ValueError):  # an infinity, NaN
+        return ()
+    plain = str(whole) if value == whole else format(Decimal(repr(value)), "f")
+    if key.unit != BYTES:
+        return (plain,)
+    number, unit = in_byte_unit(value)
+    return (plain,) if unit == "B" else (f"{number.replace(',', '')} {unit}", plain)
+
+
+class Writable(NamedTuple):
+    """What a file can declare for an entity: keys, and their limits as YAML."""
+
+    entity: Entity
+    limits: tuple[tuple[str, str], ...]
+
+
+class LeftOut(NamedTuple):
+    """A quota that a file cannot declare, and why; `protect` covers the whole entity."""
+
+    entity: Entity
+    reason: str
+    protect: bool
+
+
+def split_writable(
+    stored: Iterable[StoredQuota],
+) -> tuple[tuple[Writable, ...], tuple[LeftOut, ...]]:
+    """Split stored quotas, sorted by entity, into those that a file can declare and the others.
+
+    An entity with a value that YAML cannot declare is left out whole; a row that brokers do not
+    accept changes to (an unknown type or key) is left out by itself.
+    """
+    rows = sorted(stored, key=lambda row: (row.entity.text, row.key))
+    spellings = _group_spellings(row.entity for row in rows)
+    writable, left_out = [], []
+    for entity, group in groupby(rows, key=lambda row: row.entity):
+        values = {row.key: row.value for row in group}
+        left_out += [
+            LeftOut(entity, f"{key}: {reason}", protect=False)
+            for key in values
+            if (reason := explain_unalterable(entity.types, key)) is not None
+        ]
+        known = {
+            key: value
+            for key, value in values.items()
+            if explain_unalterable(entity.types, key) is None
+        }
+        if not known:
+            continue
+        if (why := _explain_undeclarable(entity, known, spellings)) is not None:
+            left_out.append(LeftOut(entity, *why))
+        else:
+            writable.append(Writable(entity, tuple(_spell_limits(known))))
+    return tuple(writable), tuple(left_out)
+
+
+def _spell_limits(values: Mapping[str, float]) -> Iterable[tuple[str, str]]:
+    for name, key in QUOTA_KEYS.items():
+        if name in values and (limit := spell_limit(key, values[name])) is not None:
+            yield name, limit
+
+
+def _explain_undeclarable(
+    entity: Entity, values: Mapping[str, float], spellings: Mapping[str, list[str]]
+) -> tuple[str, bool] | None:
+    reason = _wrong_address(entity, spellings) or _wrong_value(values)
+    if reason is None:
+        return None
+    if ANY in entity.as_dict().values():
+        return f"{reason}; protect cannot name it, because {ANY} means every name", False
+    return reason, True
+
+
+def _wrong_value(values: Mapping[str, float]) -> str | None:
+    for name, value in values.items():
+        if spell_limit(QUOTA_KEYS[name], value) is None:
+            return f"{name} is {format_limit(name, value)}, which YAML cannot declare"
+    return None
+
+
+def _wrong_address(entity: Entity, spellings: Mapping[str, list[str]]) -> str | None:
+    name = entity.as_dict().get(IP)
+    if name is None:
+        return None
+    others = [
+        show(spelling)
+        for spelling in spellings[normalize_address(name) or name]
+        if spelling != name
+    ]
+    if others:
+        return f"the same address as {', '.join(others)}: brokers apply the one changed last"
+    try:
+        require_canonical(name)
+    except Misread as wrong:
+        return f"{wrong.message} {wrong.remedy}"
+    return None
+
+
+def _group_spellings(entities: Iterable[Entity]) -> dict[str, list[str]]:
+    """Group the spellings of each address."""
+    spelled: dict[str, dict[str, None]] = {}
+    for entity in entities:
+        name = entity.as_dict().get(IP)
+        if name is not None and len(entity.parts) == 1:
+            spelled.setdefault(normalize_address(name) or name, {})[name] = None
+    return {meant: list(names) for meant, names in spelled.items()}
+
+
+Limits = tuple[tuple[str, str], ...]
+"""Keys, and their limits as YAML."""
+Profiles = Mapping[Limits, str]
+"""The names of profiles by their limits."""
+
+_COMMON, _MOST_PROFILES = 3, 10
+"""How many entities have the limits of a proposal at least, and how many profiles are proposed."""
+
+
+class ProposedGroup(NamedTuple):
+    """A group with a budget that gives each member its present limit."""
+
+    name: str
+    members: tuple[Entity, ...]
+    budget: Limits
+
+
+def propose_profiles(quotas: Iterable[Writable]) -> Profiles:
+    """Return the limits that several entities share, most common first, with names to replace."""
+    counts = Counter(quota.limits for quota in quotas)
+    common = [limits for limits, count in counts.most_common(_MOST_PROFILES) if count >= _COMMON]
+    return {limits: f"profile-{number}" for number, limits in enumerate(common, 1)}
+
+
+def propose_groups(name: str, quotas: Iterable[Writable]) -> Iterator[ProposedGroup]:
+    """Yield a group for each set of limits that several named entities of a file share.
+
+    The budget is exactly the sum of their limits. Names follow that of the file.
+    """
+    alike: defaultdict[Limits, list[Entity]] = defaultdict(list)
+    for quota in quotas:
+        if not quota.entity.has_default and IP not in quota.entity.types:
+            alike[quota.limits].append(quota.entity)
+    number = 0
+    for limits, members in alike.items():
+        if len(members) >= _COMMON and (budget := _multiply(limits, len(members))):
+            number += 1
+            title = name if number == 1 else f"{name}-{number}"
+            yield ProposedGroup(title, tuple(members), budget)
+
+
+def _multiply(limits: Limits, times: int) -> Limits | None:
+    """Return the limits so many times; None if a budget cannot have that value and share it."""
+    budget = []
+    for name, text in limits:
+        key = QUOTA_KEYS[name]
+        value = parse_limit(key, text)
+        total = spell_limit(key, value * times)
+        if value == key.unlimited or not value.is_integer() or total is None:
+            return None
+        budget.append((name, total))
+    return tuple(budget)
+
 
 UNASSIGNED = "unassigned"
 """The owner until a team takes over the quotas."""

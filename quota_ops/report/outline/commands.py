@@ -7,7 +7,7 @@ from itertools import islice
 from shlex import quote
 from typing import NamedTuple
 
-from quota_ops.desired.export.spelling import spell_limit
+from quota_ops.desired.export.quotas_text import spell_limit
 from quota_ops.desired.yaml.cron import next_start
 from quota_ops.model.plans.approval import approval_source, needs_approval
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
