@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.desired.export.limit_edits import accept_values, add_values
+from quota_ops.desired.export.accept import accept_values, add_values
 from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems

@@ -1,25 +1,33 @@
-"""Accept drift: change the files of a cluster so that they declare what the cluster stores."""
+"""Accept limits: change the files of a cluster so that they declare what the cluster stores.
 
-from collections.abc import Iterable, Mapping
+Only the characters of these limits change, by the places that PyYAML reports: a library that writes
+a whole file again would change its layout. Whatever cannot be changed so safely is refused.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import unified_diff
 from pathlib import Path
-from typing import NamedTuple
+from textwrap import dedent
+from typing import Any, NamedTuple
 
+import yaml
 from msgspec.structs import replace
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export.disk import write_files
-from quota_ops.desired.export.limit_edits import accept_values, add_values
-from quota_ops.desired.export.quotas_text import split_writable
+from quota_ops.desired.export.quotas_text import Writable, quota_entry, spell_limit, split_writable
 from quota_ops.desired.git.commit import find_path
+from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
-from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, same
 from quota_ops.model.quotas.rows import DesiredRow, Key, StoredQuota
 
 _FEW = 5
@@ -193,3 +201,243 @@ def _write(folder: Path, contents: Mapping[str, bytes], before: Mapping[str, byt
         if now.get(name) != before[name]:
             raise InvalidInput(f"{folder / name} was changed just now", "Try again.")
     write_files(folder, contents, replaced=contents)
+
+
+_MARGIN = re.compile(r"[ ]*(?:-[ ]+)?")
+_REST = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r|\Z)")
+_BY_HAND = "change it by hand"
+
+
+class Edit(NamedTuple):
+    """A part of a text, and its replacement."""
+
+    start: int
+    end: int
+    text: str = ""
+
+
+class Unsafe(Exception):
+    """A limit that cannot be changed without touching anything else."""
+
+
+def accept_values(source: Source, values: Mapping[Key, float | None]) -> tuple[str, dict[Key, str]]:
+    """Return the text of a file with these values, and why some of them are left out.
+
+    None removes a limit, with its entry if it is the entry's last one. The new text is read again:
+    exactly the accepted limits differ.
+    """
+    left_out: dict[Key, str] = {}
+    edits: list[Edit] = []
+    entries = _find_entries(source, compose(source, SizeBudget()))
+    for key, value in values.items():
+        try:
+            if value is not None:
+                edits.append(_set(source, *_find_limit(entries, key), value))
+        except Unsafe as why:
+            left_out[key] = str(why)
+    text = _apply(source.text, edits)
+    for key in [key for key, value in values.items() if value is None]:
+        try:  # one after the other, because an entry goes with its last limit
+            proposed = _apply(text, _remove(replace(source, text=text), key))
+            _require_only(text, proposed, source, {key: None})
+        except Unsafe as why:
+            left_out[key] = str(why)
+        else:
+            text = proposed
+    accepted = {key: value for key, value in values.items() if key not in left_out}
+    try:
+        _require_only(source.text, text, source, accepted)
+    except Unsafe as why:
+        return source.text, left_out | dict.fromkeys(accepted, str(why))
+    return text, left_out
+
+
+def add_values(
+    source: Source, values: Mapping[Key, float], reason: str | None
+) -> tuple[str, dict[Key, str]]:
+    """Return the text of a file that declares more limits, and why some of them are left out.
+
+    A limit goes below the others of its entity; a new entity below the last entry, with a reason.
+    """
+    text = source.text
+    left_out: dict[Key, str] = {}
+    for entity in dict.fromkeys(key.entity for key in values):
+        new = {key: value for key, value in values.items() if key.entity == entity}
+        try:
+            proposed = _apply(text, _add(replace(source, text=text), new, reason))
+            _require_only(text, proposed, source, new)
+        except Unsafe as why:
+            left_out |= dict.fromkeys(new, str(why))
+        else:
+            text = proposed
+    return text, left_out
+
+
+def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[Edit]:
+    """Add the limits of one entity, in the layout of its neighbors."""
+    root = compose(source, SizeBudget())
+    items: Any = _find(root, "quotas")
+    entity = next(iter(new)).entity
+    entries = _find_entries(source, root)
+    if entity in entries:
+        limits: Any = _find(entries[entity], "limits")
+        if not isinstance(limits, yaml.MappingNode) or not limits.value:
+            raise Unsafe(f"its entry has no limits of its own: {_BY_HAND}")
+        lines = [f"{key.key}: {_spell(key, value)}" for key, value in new.items()]
+        if _is_flow(limits):
+            at = int(limits.end_mark.index) - 1
+            return [Edit(at, at, f", {', '.join(lines)}")]
+        return [_add_below(source, limits.value[-1][1], limits.value[0][0], lines)]
+    limits = tuple((key.key, _spell(key, value)) for key, value in new.items())
+    entry = dedent(quota_entry(Writable(Entity.parse(entity), limits), reason)).splitlines()
+    named = [
+        name.text for _, names in (read_entries(source, root) if root else ()) for name in names
+    ]
+    if entity in named:
+        raise Unsafe(f"its entry declares several names: {_BY_HAND}")
+    if not isinstance(items, yaml.SequenceNode) or (_is_flow(items) and items.value):
+        raise Unsafe(f"its quotas are not a list of lines: {_BY_HAND}")
+    if items.value:
+        return [_add_below(source, items.value[-1], items, entry)]
+    indented = "".join(f"{_find_newline(source)}  {line}" for line in entry)
+    start = len(source.text[: items.start_mark.index].rstrip(" "))
+    return [Edit(start, items.end_mark.index, indented)]
+
+
+def _spell(key: Key, value: float) -> str:
+    spelled = spell_limit(QUOTA_KEYS[key.key], value)
+    if spelled is None:
+        raise Unsafe(f"YAML cannot declare {format_limit(key.key, value)}")
+    return spelled
+
+
+def _add_below(source: Source, last: yaml.Node, aligned: yaml.Node, lines: Sequence[str]) -> Edit:
+    """Add lines below the last line of a node, at the column of another."""
+    rest = _REST.match(source.text, _end(last))
+    if rest is None:
+        raise Unsafe(f"it shares lines with others: {_BY_HAND}")
+    margin = " " * int(aligned.start_mark.column)
+    newline, at = _find_newline(source), rest.end()
+    text = "".join(f"{margin}{line}{newline}" for line in lines)
+    is_after_line = source.text[at - 1] in "\r\n"
+    return Edit(at, at, text if is_after_line else f"{newline}{text}")
+
+
+def _find_newline(source: Source) -> str:
+    return "\r\n" if "\r\n" in source.text else "\n"
+
+
+def _apply(text: str, edits: Sequence[Edit]) -> str:
+    for edit in sorted(edits, reverse=True):
+        text = text[: edit.start] + edit.text + text[edit.end :]
+    return text
+
+
+def _require_only(
+    before: str, after: str, source: Source, values: Mapping[Key, float | None]
+) -> None:
+    """Raise Unsafe unless the two texts differ in exactly these limits, and in nothing else."""
+    expected = _read_limits(before, source)
+    for key, value in values.items():
+        if value is None:
+            expected.pop(key)
+        elif key in expected:
+            expected[key] = (value, *expected[key][1:])
+    found = _read_limits(after, source)
+    added = {key: value for key, value in values.items() if key not in expected}
+    is_added = all(key in found and found.pop(key)[0] == of for key, of in added.items() if of)
+    if not is_added or found != expected:
+        raise Unsafe(f"the file would not be read as intended afterwards: {_BY_HAND}")
+
+
+def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None, str | None]]:
+    """Return value, owner and reason of each limit of a file. Raises Unsafe for an invalid one."""
+    parsed = replace(source, text=text, problems=Problems())
+    root = compose(parsed, SizeBudget())
+    rows = quota_rows(() if root is None else read_quotas_file(parsed, root).quotas, "")
+    found = {row.id: (row.value, row.owner, row.reason) for row in rows}
+    if parsed.problems:
+        raise Unsafe(f"the file has problems; quota-ops check lists them: {_BY_HAND}")
+    return found
+
+
+def _find_entries(source: Source, root: yaml.Node | None) -> dict[str, yaml.Node]:
+    """Return the node of each entry that declares one entity alone, by that entity."""
+    entries = () if root is None else read_entries(source, root)
+    return {entities[0].text: item for item, entities in entries if len(entities) == 1}
+
+
+def _find(node: yaml.Node | None, name: str) -> yaml.Node | None:
+    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((value for key, value in pairs if key.value == name), None)
+
+
+def _find_limit(entries: Mapping[str, yaml.Node], key: Key) -> tuple[Key, yaml.Node]:
+    """Return a key and the node of its value."""
+    limits = _find(entries.get(key.entity), "limits")
+    node = _find(limits, key.key)
+    if node is None:
+        raise Unsafe("the file does not declare it")
+    return key, node
+
+
+def _set(source: Source, key: Key, node: yaml.Node, value: float) -> Edit:
+    spelled = _spell(key, value)
+    start, end = node.start_mark.index, node.end_mark.index
+    is_block = isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
+    if is_block or source.text[start] in "&!" or "\n" in source.text[start:end]:
+        raise Unsafe(f"its value is not a plain number on one line: {_BY_HAND}")
+    return Edit(start, end, spelled)
+
+
+def _remove(source: Source, key: Key) -> list[Edit]:
+    """Remove a limit; with it the entry if it has no other, and then write [] for no entries."""
+    root = compose(source, SizeBudget())
+    entries = _find_entries(source, root)
+    _find_limit(entries, key)
+    entry: Any = entries[key.entity]
+    limits: Any = _find(entry, "limits")
+    if len(limits.value) > 1:
+        at = [name.value for name, _ in limits.value].index(key.key)
+        return [_remove_item(source, limits, limits.value, at)]
+    items: Any = _find(root, "quotas")
+    at = next(at for at, item in enumerate(items.value) if item is entry)
+    edit = _remove_item(source, items, [(item, item) for item in items.value], at)
+    if len(items.value) > 1 or _is_flow(items):
+        return [edit]
+    names: Any = root and root.value
+    end = next(name.end_mark.index for name, _ in names if name.value == "quotas") + 1
+    return [edit, Edit(end, end, " []")]
+
+
+def _remove_item(
+    source: Source, parent: yaml.Node, items: Sequence[tuple[yaml.Node, yaml.Node]], at: int
+) -> Edit:
+    """Remove an item, from the start of its first node to the end of its last one."""
+    spans = [(first.start_mark.index, _end(last)) for first, last in items]
+    start, end = spans[at]
+    if _is_flow(parent):
+        if at + 1 < len(spans):
+            edit = Edit(start, spans[at + 1][0])
+        else:
+            edit = Edit(spans[at - 1][1] if at else start, end)
+        if any(char in source.text[edit.start : edit.end] for char in "#\n"):
+            raise Unsafe(f"it shares lines with others: {_BY_HAND}")
+        return edit
+    line = max(source.text.rfind(line_end, 0, start) for line_end in "\r\n") + 1
+    rest = _REST.match(source.text, end)
+    if not _MARGIN.fullmatch(source.text, line, start) or rest is None:
+        raise Unsafe(f"it shares lines with others: {_BY_HAND}")
+    return Edit(line, rest.end())
+
+
+def _is_flow(node: Any) -> bool:
+    return bool(node.flow_style)
+
+
+def _end(node: yaml.Node) -> int:
+    """Return where the text of a node ends; that of a block ends only before the next token."""
+    if isinstance(node, yaml.ScalarNode) or _is_flow(node) or not node.value:
+        return int(node.end_mark.index)
+    last = node.value[-1]
+    return _end(last[1] if isinstance(last, tuple) else last)
