@@ -12,8 +12,7 @@ from quota_ops.kafka.client.description import ClusterDescription
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import build_configs_request, find_responder, make_late_facts, read_facts
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
-from quota_ops.model.clusters.registration import Registered
+from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata, Registered
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.plans.policy import Policy, VerifyPolicy
 from quota_ops.model.quotas.alteration import Alteration

@@ -19,8 +19,7 @@ from quota_ops.kafka.client.kafka_python import (
 )
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.facts import map_nodes
-from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.clusters.registration import Registered
+from quota_ops.model.clusters.cluster_facts import Metadata, Registered
 from quota_ops.model.plans.placement import PREFIX, matches_topic
 
 _TOPIC = "__cluster_metadata"

@@ -27,7 +27,7 @@ from quota_ops.kafka.facts import (
 )
 from quota_ops.kafka.metadata import build_cluster_request, parse_registered
 from quota_ops.kafka.preflight import preflight
-from quota_ops.model.clusters import registration
+from quota_ops.model.clusters import cluster_facts
 from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
 from quota_ops.model.plans.policy import Policy, VerifyPolicy
@@ -51,7 +51,7 @@ _CLEAR = Alteration(Entity.of({USER: messages.PING_USER}), ((BYTE_KEY, None),))
 def ping(
     connection: Connection,
     policy: Policy | None,
-    known: registration.KnownBrokers = registration.NO_BROKERS,
+    known: cluster_facts.KnownBrokers = cluster_facts.NO_BROKERS,
 ) -> ClusterPing:
     """Query every broker, and test the permissions at one of them, within five seconds.
 
@@ -82,9 +82,9 @@ def ping(
         tuple(_list_brokers(found, requests)),
         tuple(_list_rights(connection, requests)),
         bootstrap=found.bootstrap is not None,
-        absent=registration.find_absent(live, registered, known, retired=retired),
+        absent=cluster_facts.find_absent(live, registered, known, retired=retired),
         complete=registered is not None,
-        needless=registration.find_needless(live, registered, retired),
+        needless=cluster_facts.find_needless(live, registered, retired),
     )
 
 
@@ -141,7 +141,7 @@ class _Requests:
         ended = [future for (_, sent), future in self._futures.items() if sent == name]
         return [future.value for future in ended if future.succeeded()]
 
-    def parse_registered(self) -> tuple[registration.Registered, ...] | None:
+    def parse_registered(self) -> tuple[cluster_facts.Registered, ...] | None:
         """Return the brokers that the cluster has registered; None when no broker lists them."""
         found = map(parse_registered, self.responses("cluster"))
         return next((registered for registered in found if registered is not None), None)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from quota_ops.desired.expand.rates import divide_rates
-from quota_ops.model.clusters.registration import NO_BROKERS
+from quota_ops.model.clusters.cluster_facts import NO_BROKERS
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.plans.placement import Placement, list_topics
 from quota_ops.model.quotas.rows import DesiredRow, Key

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka.connection import Connection
-from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts, Metadata
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent, BrokerFacts, ClusterFacts, Metadata
 from quota_ops.model.errors import QuotaOpsError
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.quotas.rows import LedgerRow

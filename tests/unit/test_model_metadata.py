@@ -1,7 +1,6 @@
 """How current the brokers' metadata is, stored as JSON and read back unchanged."""
 
-from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent, Metadata
 
 TOLD = Metadata(
     led=True,

@@ -3,9 +3,8 @@
 import pytest
 from msgspec.structs import replace
 
-from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
+from quota_ops.model.clusters.cluster_facts import Absent, BrokerFacts, ClusterFacts
 from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Right
-from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.runs.verification import BACK_OR_GONE, BOOTSTRAP
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.outline.sentences import INCOMPLETE

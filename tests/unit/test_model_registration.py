@@ -2,7 +2,7 @@
 
 import pytest
 
-from quota_ops.model.clusters.registration import (
+from quota_ops.model.clusters.cluster_facts import (
     Absent,
     KnownBrokers,
     Registered,

@@ -12,8 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import Struct, defstruct
 
-from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts, Metadata
-from quota_ops.model.clusters.registration import Absent, KnownBrokers
+from quota_ops.model.clusters.cluster_facts import (
+    Absent,
+    BrokerFacts,
+    ClusterFacts,
+    KnownBrokers,
+    Metadata,
+)
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.finding import Finding, InvalidFile, Location, Silence
 from quota_ops.model.history.past import Past

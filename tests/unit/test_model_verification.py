@@ -1,6 +1,6 @@
 """The description of the brokers that verify queried."""
 
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent
 from quota_ops.model.runs.verification import BOOTSTRAP, BrokerResult
 from tests.unit.report_sample import FAILED, TROUBLED
 

@@ -5,8 +5,7 @@ from datetime import UTC, datetime
 import pytest
 from msgspec.structs import replace
 
-from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent, Metadata
 from quota_ops.model.commit import Changes, Commit, CommitSource, Provenance, rollback_of
 from quota_ops.model.finding import InvalidFile
 from quota_ops.model.plans.effect import ClassEffect, Effect, Limit

@@ -4,7 +4,7 @@ from math import inf, nan
 
 import pytest
 
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent
 from quota_ops.model.plans.ledger_edits import CLEARED
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity

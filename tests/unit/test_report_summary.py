@@ -3,8 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent, Metadata
 from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report

@@ -4,8 +4,7 @@ from enum import StrEnum
 
 from msgspec import Struct
 
-from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent, BrokerFacts, ClusterFacts
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, Refused
 
 

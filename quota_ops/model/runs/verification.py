@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from msgspec import Struct
 
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent
 from quota_ops.model.quotas.rows import Key, Targets
 
 BOOTSTRAP = -1

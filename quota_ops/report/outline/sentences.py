@@ -3,8 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
-from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
-from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.clusters.cluster_facts import Absent, ClusterFacts, Metadata
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy

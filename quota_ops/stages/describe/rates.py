@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.registration import KnownBrokers
+from quota_ops.model.clusters.cluster_facts import KnownBrokers
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import InvalidFile, Problem
 from quota_ops.model.plans.ledger_edits import VERIFIED

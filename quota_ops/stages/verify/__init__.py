@@ -5,7 +5,7 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.registration import KnownBrokers
+from quota_ops.model.clusters.cluster_facts import KnownBrokers
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind

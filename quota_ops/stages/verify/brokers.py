@@ -9,8 +9,7 @@ from uuid import uuid4
 from msgspec.structs import replace
 
 from quota_ops.kafka.cluster import Cluster
-from quota_ops.model.clusters.cluster_facts import Metadata
-from quota_ops.model.clusters.registration import KnownBrokers, Registered
+from quota_ops.model.clusters.cluster_facts import KnownBrokers, Metadata, Registered
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Difference, Kind

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from quota_ops.model.clusters.registration import KnownBrokers
+from quota_ops.model.clusters.cluster_facts import KnownBrokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey

@@ -14,7 +14,7 @@ import pyarrow as pa
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quota_ops.model.clusters.registration import NO_BROKERS, KnownBrokers
+from quota_ops.model.clusters.cluster_facts import NO_BROKERS, KnownBrokers
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.policy import Policy

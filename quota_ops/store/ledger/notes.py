@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from quota_ops.model.clusters.registration import NO_BROKERS, KnownBrokers
+from quota_ops.model.clusters.cluster_facts import NO_BROKERS, KnownBrokers
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places import parquet
 
