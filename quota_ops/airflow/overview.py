@@ -10,7 +10,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.stages import StageStatus
 
 if TYPE_CHECKING:
-    from quota_ops.model.history.fleet_history import FleetHistory
+    from quota_ops.model.history.history import FleetHistory
     from quota_ops.model.runs.report import Report
     from quota_ops.store.places.run_store import RunStore
 
@@ -41,7 +41,7 @@ def read_cluster(cluster: ClusterFolder, run_store: str | None) -> Found:
 
 def read_last_days(store: "RunStore") -> "FleetHistory":
     """Return the history of the last 30 days; empty, with a warning, if it cannot be read."""
-    from quota_ops.model.history.fleet_history import FleetHistory
+    from quota_ops.model.history.history import FleetHistory
     from quota_ops.sql.history import read_fleet_history
 
     try:

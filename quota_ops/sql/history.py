@@ -7,7 +7,7 @@ import pyarrow as pa
 from msgspec.structs import replace
 
 from quota_ops.model.history import history
-from quota_ops.model.history.fleet_history import QUOTA_DRIFTS, FleetHistory
+from quota_ops.model.history.history import QUOTA_DRIFTS, FleetHistory
 from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import Row, Table

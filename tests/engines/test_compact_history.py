@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from quota_ops.model.history.fleet_history import QuotaDrift
-from quota_ops.model.history.history import HISTORY, HistoryRow
+from quota_ops.model.history.history import HISTORY, HistoryRow, QuotaDrift
 from quota_ops.sql.history import read_events, read_fleet_history, read_history
 from quota_ops.store.history import history
 from quota_ops.store.places import parquet

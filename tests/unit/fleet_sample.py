@@ -2,8 +2,7 @@
 
 from datetime import date, timedelta
 
-from quota_ops.model.history.fleet_history import FleetHistory, QuotaDrift
-from quota_ops.model.history.history import DayHistory
+from quota_ops.model.history.history import DayHistory, FleetHistory, QuotaDrift
 from quota_ops.report.screens.fleet import Fleet
 from tests.unit.report_sample import APPLIED, FAILED, PLANNED, TROUBLED
 

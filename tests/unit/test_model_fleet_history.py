@@ -1,6 +1,6 @@
 """The history that the overview of all clusters shows, and what it ranks."""
 
-from quota_ops.model.history.fleet_history import (
+from quota_ops.model.history.history import (
     FleetHistory,
     OwnerTotal,
     compute_share,

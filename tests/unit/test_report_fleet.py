@@ -4,7 +4,7 @@ import re
 
 from msgspec.structs import replace
 
-from quota_ops.model.history.fleet_history import FleetHistory
+from quota_ops.model.history.history import FleetHistory
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.report.page import fleet as fleet_page
 from quota_ops.report.screens import fleet

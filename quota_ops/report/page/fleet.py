@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from quota_ops.model.history.fleet_history import (
+from quota_ops.model.history.history import (
+    DayHistory,
     FleetHistory,
     OwnerTotal,
     QuotaDrift,
@@ -14,7 +15,6 @@ from quota_ops.model.history.fleet_history import (
     rank_owners,
     rank_quotas,
 )
-from quota_ops.model.history.history import DayHistory
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
 from quota_ops.report.outline.ending import count_ending

@@ -5,8 +5,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from quota_ops.model.history.fleet_history import compute_share
-from quota_ops.model.history.history import DayHistory
+from quota_ops.model.history.history import DayHistory, compute_share
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.row_status import (
     RowStatus,
