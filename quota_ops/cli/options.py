@@ -1,7 +1,7 @@
-"""The options that commands share, with their help texts."""
+"""How commands are declared: the options that they share, and when an option has no effect."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime
 from functools import wraps
@@ -9,14 +9,107 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import click
+from click.core import ParameterSource
+from msgspec import Struct
 
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import parse_duration
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.text import clean_text
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def command(examples: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Declare the command that a function is named after; its help ends with examples.
+
+    `examples` are the lines below the heading; further paragraphs may follow them.
+    """
+
+    def declare(function: Callable[..., Any]) -> click.Command:
+        name = function.__name__.rstrip("_")
+        return click.command(name, epilog=f"\b\nExamples:{examples}")(function)
+
+    return declare
+
+
+class IdleRule(Struct, frozen=True):
+    """When an option has no effect: with any option in `beside`, or without all in `without`.
+
+    With any option in `unless` it always has an effect.
+    Options are named as they are typed; `--format json` is the option `--format` with that value.
+    """
+
+    option: str
+    remedy: str
+    beside: tuple[str, ...] = ()
+    unless: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
+
+    def find_why(self, given: Sequence[str]) -> str | None:
+        """Return why the option has no effect with the given options; None if it has one."""
+        if self.option not in given or set(self.unless) & set(given):
+            return None
+        if met := [option for option in self.beside if option in given]:
+            return f"{self.option} has no effect with {met[0]}"
+        if self.without and not set(self.without) & set(given):
+            return f"{self.option} has no effect without {_join(self.without)}"
+        return None
+
+
+def refuse_idle(
+    option: str,
+    remedy: str,
+    *,
+    beside: Sequence[str] = (),
+    unless: Sequence[str] = (),
+    without: Sequence[str] = (),
+) -> Callable[[Command], Command]:
+    """Add a rule to a command, which then raises InvalidInput if the option has no effect."""
+    rule = IdleRule(option, remedy, tuple(beside), tuple(unless), tuple(without))
+
+    def decorate(command: Command) -> Command:
+        @wraps(command)
+        def checked(*args: Any, **options: Any) -> Any:
+            check_rule(rule, click.get_current_context())
+            return command(*args, **options)
+
+        checked.rules = (rule, *rules_of(command))  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def rules_of(command: Callable[..., Any] | None) -> tuple[IdleRule, ...]:
+    """Return the rules that were added to a command's function."""
+    rules: tuple[IdleRule, ...] = getattr(command, "rules", ())
+    return rules
+
+
+def check_rule(rule: IdleRule, context: click.Context) -> None:
+    """Raise InvalidInput if the option was typed but has no effect."""
+    if why := rule.find_why(tuple(_given(context))):
+        raise InvalidInput(why, rule.remedy)
+
+
+def _given(context: click.Context) -> Iterator[str]:
+    """Yield the typed options, by name and with their values, and the names of arguments."""
+    for param in context.command.params:
+        is_typed = context.get_parameter_source(param.name or "") is ParameterSource.COMMANDLINE
+        if not (is_typed and param.expose_value):  # --verbose is not the command's own
+            continue
+        if isinstance(param, click.Argument):
+            if context.params[str(param.name)]:
+                yield str(param.name).upper()
+            continue
+        yield param.opts[0]
+        if isinstance(value := context.params[str(param.name)], str):
+            yield f"{param.opts[0]} {value}"
+
+
+def _join(options: Sequence[str]) -> str:
+    *first, last = options
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def _pack(into: str, kind: Callable[..., Any], *names: str) -> Callable[[Command], Command]:

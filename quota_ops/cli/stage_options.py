@@ -9,7 +9,6 @@ import click
 from msgspec import Struct
 
 from quota_ops.cli import options
-from quota_ops.cli.idle_options import refuse_idle
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
@@ -29,11 +28,13 @@ JUDGING: Decorators = (options.allowing,)
 OFFLINE: Decorators = (options.actual,)
 OUTSIDE: Decorators = (
     options.out,
-    refuse_idle("--out", "Leave it out: this run has a folder.", beside=("--run",)),
+    options.refuse_idle("--out", "Leave it out: this run has a folder.", beside=("--run",)),
 )
 AS_OF: Decorators = (
     options.as_of,
-    refuse_idle("--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",)),
+    options.refuse_idle(
+        "--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",)
+    ),
 )
 EXIT_CODE: Decorators = (options.detailed_exitcode,)
 WRITING: Decorators = (
@@ -111,8 +112,8 @@ def stage_command(
         there = [option for param in wrapped.__click_params__ for option in param.opts]
         for option, (readers, remedy) in reversed(_IDLE_ON_RUN.items()):
             if option in there and name not in readers:
-                wrapped = refuse_idle(option, remedy, beside=("--run",))(wrapped)
-        return click.command(name, epilog=f"\b\nExamples:\n{examples}")(wrapped)
+                wrapped = options.refuse_idle(option, remedy, beside=("--run",))(wrapped)
+        return options.command(examples)(wrapped)
 
     return declare
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 import pytest
 
-from quota_ops.cli.idle_options import check_rule, rules_of
+from quota_ops.cli.options import check_rule, rules_of
 from quota_ops.model.errors import InvalidInput
 from tests.cli.test_help import EVERY
 from tests.yaml_cases import load_yaml

@@ -16,9 +16,7 @@ if TYPE_CHECKING:
     from quota_ops.model.quotas.rows import Key
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops accept demo --names user=alice --dry-run      prints the patch
   quota-ops accept demo --names user=alice --key producer_byte_rate
   quota-ops accept demo --all --run 2026-11-21T10-15-00Z-7f3a
@@ -26,8 +24,7 @@ Examples:
 
 \b
 Then:
-  git commit -a, and open a pull request   the plan of it shows no change for these quotas"""
-)
+  git commit -a, and open a pull request   the plan of it shows no change for these quotas""")
 @options.entities
 @click.option("--all", "everything", is_flag=True, help="Every quota that drifted.")
 @click.option(

@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from quota_ops.model.runs.adoption import Adoption
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops adopt demo --all --reason 'the ledger was lost'
   quota-ops adopt demo --names user=alice --reason 'managed by us since OPS-7'
-  quota-ops adopt demo --names user=alice --any client-id --reason 'managed by us since OPS-7'"""
-)
+  quota-ops adopt demo --names user=alice --any client-id --reason 'managed by us since OPS-7'""")
 @options.entities
 @click.option("--all", "everything", is_flag=True, help="Every quota that Git declares.")
 @options.reason("Why; it is recorded.", required=True)

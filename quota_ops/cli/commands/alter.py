@@ -9,7 +9,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result, warn_idle, warn_of_writes
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import GitFailed, InvalidInput
 from quota_ops.model.plans.guard import OF_ALTER
 
@@ -26,16 +25,13 @@ if TYPE_CHECKING:
     from quota_ops.store.run.folder import RunFolder
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops alter demo --names user=alice --add "consumer_byte_rate=20 MiB" --reason INC-31
   quota-ops alter demo --names user=alice --add request_percentage=50 --until 8h --reason INC-31
   quota-ops alter demo --names client-id=app --defaults user --delete producer_byte_rate
   quota-ops alter demo --names user=replicator --add producer_byte_rate=unlimited
   quota-ops alter demo --from changes.jsonl --validate-only
-  quota-ops alter demo --undo last"""
-)
+  quota-ops alter demo --undo last""")
 @options.names
 @options.defaults
 @click.option(
@@ -69,7 +65,7 @@ Examples:
     help="Hold the change until then: a duration (2h), or a time with its zone. The first run from "
     "then on reverts it. Needs --reason.",
 )
-@refuse_idle("--until", "Leave it out: nothing is written.", beside=("--validate-only",))
+@options.refuse_idle("--until", "Leave it out: nothing is written.", beside=("--validate-only",))
 @options.reason("Why; it is recorded.")
 @options.by
 @options.commit

@@ -7,7 +7,7 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
     COMPARING,
     JUDGING,
     WRITING,
-    examples="""\
+    examples="""
   quota-ops apply demo --approve DIGEST
   quota-ops apply --run RUN --approve DIGEST    resumes where it stopped""",
 )

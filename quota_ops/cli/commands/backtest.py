@@ -8,12 +8,9 @@ from quota_ops.cli import options
 from quota_ops.cli.console import refuse_incomplete, show_result
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops backtest demo --policy desired_state/demo/cluster.yaml
-  quota-ops backtest all --since 90d --policy /tmp/stricter/cluster.yaml"""
-)
+  quota-ops backtest all --since 90d --policy /tmp/stricter/cluster.yaml""")
 @options.cluster_argument
 @options.since
 @click.option(

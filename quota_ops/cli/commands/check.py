@@ -11,7 +11,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import TEXT, show_screen
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.text import counted
 
@@ -20,23 +19,24 @@ if TYPE_CHECKING:
     from quota_ops.model.plans.placement import Placement
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops check                        every cluster
   quota-ops check demo                   one cluster
   quota-ops check ./desired_state/demo   the same, by its path
-  quota-ops check --strict               findings are problems too"""
-)
+  quota-ops check --strict               findings are problems too""")
 @click.argument("clusters", nargs=-1, metavar="[CLUSTER]...")
-@refuse_idle("CLUSTERS", "Leave it out: the run already names its cluster.", beside=("--run",))
+@options.refuse_idle(
+    "CLUSTERS", "Leave it out: the run already names its cluster.", beside=("--run",)
+)
 @options.desired_state
 @options.run
 @click.option("--strict", is_flag=True, help="Also exit with 2 if a finding is not silenced.")
 @options.as_of
-@refuse_idle("--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",))
+@options.refuse_idle(
+    "--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",)
+)
 @options.brokers
-@refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
+@options.refuse_idle("--brokers", "Leave it out: the run queries the brokers.", beside=("--run",))
 @options.output_format
 def check(
     clusters: tuple[str, ...],

@@ -4,13 +4,12 @@ from pathlib import Path
 
 import click
 
+from quota_ops.cli import options
 
-@click.command(
-    epilog="""\b
-Examples:
+
+@options.command("""
   quota-ops demo
-  quota-ops demo --keep ./kept     report pages, runs, ledger and logs stay"""
-)
+  quota-ops demo --keep ./kept     report pages, runs, ledger and logs stay""")
 @click.option(
     "--keep",
     metavar="FOLDER",

@@ -8,7 +8,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.filter import EntityFilter
 from quota_ops.model.quotas.rows import StoredQuota
@@ -17,27 +16,26 @@ if TYPE_CHECKING:
     from quota_ops.cli.session import Session
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops describe demo
   quota-ops describe demo --names user=alice --any client-id
   quota-ops describe demo --defaults user --strict --format text
   quota-ops describe demo --format jsonl > snapshot.jsonl
   quota-ops describe --actual snapshot.jsonl --names client-id=app
   quota-ops describe demo --connection ./staging.properties
-  quota-ops describe --run RUN"""
-)
+  quota-ops describe --run RUN""")
 @click.argument("cluster", required=False)
-@refuse_idle(
+@options.refuse_idle(
     "--strict",
     "Add one of them, or leave out --strict: without a filter every quota is shown.",
     without=("--names", "--defaults", "--any"),
 )
-@refuse_idle(
+@options.refuse_idle(
     "--desired-state", "Leave it out: the run already names its cluster.", beside=("--run",)
 )
-@refuse_idle("--run-store", "Leave it out: only --run uses a run store.", without=("--run",))
+@options.refuse_idle(
+    "--run-store", "Leave it out: only --run uses a run store.", without=("--run",)
+)
 @options.entities
 @options.strict
 @options.actual_or_cluster

@@ -8,7 +8,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, OFFLINE, OUTSIDE, 
     OFFLINE,
     EXIT_CODE,
     OUTSIDE,
-    examples="""\
+    examples="""
   quota-ops diff demo
   quota-ops diff demo --engine spark --detailed-exitcode
   quota-ops diff demo --actual snapshot.jsonl    without the cluster""",

@@ -2,12 +2,11 @@
 
 import click
 
+from quota_ops.cli import options
 
-@click.command(
-    epilog="""\b
-Examples:
-  quota-ops down"""
-)
+
+@options.command("""
+  quota-ops down""")
 def down() -> None:
     """Stop what `up` started.
 

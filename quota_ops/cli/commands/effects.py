@@ -44,7 +44,7 @@ MOST = 200
     ),
     run=options.on_run("Show the effects of its plan"),
     has_body=True,
-    examples="""\
+    examples="""
   quota-ops effects demo
   quota-ops effects demo --inventory clients.csv
   quota-ops effects --run RUN --format json

@@ -21,13 +21,10 @@ MOST_CHANGES = 20
 """How many times in the future are looked at."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops explain demo payments.yaml:12    the entry on this line
   quota-ops explain demo user=alice          an entity
-  quota-ops explain demo --format jsonl      every limit, one a line"""
-)
+  quota-ops explain demo --format jsonl      every limit, one a line""")
 @click.argument("cluster")
 @click.argument("what", metavar="[FILE:LINE|ENTITY]", required=False)
 @options.desired_state

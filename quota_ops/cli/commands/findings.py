@@ -6,12 +6,9 @@ from quota_ops.cli import options
 from quota_ops.cli.console import show_result
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops findings          every code
-  quota-ops findings QO105    one of them in full"""
-)
+  quota-ops findings QO105    one of them in full""")
 @click.argument("code", required=False)
 @options.table_format
 def findings(code: str | None, output: str) -> None:

@@ -17,16 +17,13 @@ if TYPE_CHECKING:
     """A screen, its values for JSON, and why a part could not be read."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops history demo                           each day, and the quotas that drift most
   quota-ops history demo --since 90d
   quota-ops history demo --entity user=alice       what happened to it, when, by whom
   quota-ops history demo --changes --since 7d      who changed what last week
   quota-ops history demo --changes --format jsonl  one JSON object a line, for an auditor
-  quota-ops history demo --format json | jq '.quotas[] | select(.drifted_since)'"""
-)
+  quota-ops history demo --format json | jq '.quotas[] | select(.drifted_since)'""")
 @options.cluster_argument
 @click.option(
     "--entity", metavar="ENTITY", help="One entity, as plans show it: user=alice, user=<default>."

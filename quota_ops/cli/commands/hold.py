@@ -15,14 +15,11 @@ if TYPE_CHECKING:
     from quota_ops.report.outline.layout import Screen
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops hold demo --names user=alice --until 2h --reason 'a load test'
   quota-ops hold demo --defaults user --until 2026-11-21T07:00+01:00 --reason INC-31
   quota-ops hold demo --run 866f --until 12h --reason 'INC-31, rolled back'
-  quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31"""
-)
+  quota-ops hold demo --any client-id --until '2026-11-23 08:00 Europe/Berlin' --reason INC-31""")
 @options.entities
 @options.group
 @click.option(

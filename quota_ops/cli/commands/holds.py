@@ -12,12 +12,9 @@ if TYPE_CHECKING:
     from quota_ops.cli.session import Session
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops holds demo
-  quota-ops holds demo --all --format json"""
-)
+  quota-ops holds demo --all --format json""")
 @click.option("--all", "everything", is_flag=True, help="Include ended holds and releases.")
 @options.on_cluster()
 @options.table_format

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_screen, warn_unnamed
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import counted, plural
 from quota_ops.model.tool import Tool
@@ -19,10 +18,7 @@ if TYPE_CHECKING:
     from quota_ops.model.quotas.rows import StoredQuota
 
 
-@click.command(
-    "import",
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops import demo
   quota-ops import demo --group-by prefix --into ./imported/demo
   quota-ops import demo --actual snapshot.jsonl --owner platform
@@ -32,14 +28,15 @@ Examples:
 \b
 Then:
   quota-ops plan demo        shows that nothing would be written
-  quota-ops reconcile demo   verifies the quotas; from then on they are managed""",
-)
+  quota-ops reconcile demo   verifies the quotas; from then on they are managed""")
 @options.cluster_argument
-@refuse_idle(
+@options.refuse_idle(
     "--connection", "Leave it out: quota-ops reads the files, not the cluster.", beside=("--from",)
 )
-@refuse_idle("--actual", "Leave out one of them.", beside=("--from",))
-@refuse_idle("--into", "Leave it out: the files go beside the others.", beside=("--unmanaged",))
+@options.refuse_idle("--actual", "Leave out one of them.", beside=("--from",))
+@options.refuse_idle(
+    "--into", "Leave it out: the files go beside the others.", beside=("--unmanaged",)
+)
 @click.option(
     "--from",
     "foreign",

@@ -7,6 +7,7 @@ from string import Template
 
 import click
 
+from quota_ops.cli import options
 from quota_ops.model.errors import InvalidInput
 
 STARTER = {
@@ -30,13 +31,10 @@ JOBS = {
 """The jobs for pull requests and after a merge on each platform, and their templates."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops init my-quotas
   quota-ops init my-quotas --cluster payments --cluster-id MkU3OEVBNTcwNTJENDM2Qg
-  quota-ops init my-quotas --ci gitlab"""
-)
+  quota-ops init my-quotas --ci gitlab""")
 @click.argument("folder", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--cluster", default="main", show_default=True, help="The cluster's name.")
 @click.option(

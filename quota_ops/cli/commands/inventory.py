@@ -7,7 +7,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import format_csv, format_json_lines, warn_of_formulas
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 
 if TYPE_CHECKING:
@@ -17,13 +16,10 @@ _COLUMNS = (USER, CLIENT_ID)
 _WRITERS = {".csv": format_csv, ".jsonl": format_json_lines}
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops inventory demo
   quota-ops inventory demo --out desired_state/demo/clients.csv
-  quota-ops inventory demo --rates --out clients.jsonl"""
-)
+  quota-ops inventory demo --rates --out clients.jsonl""")
 @click.option(
     "--out",
     "destination",
@@ -36,7 +32,7 @@ Examples:
     help="Add the p95 of each client on the days of the last 30 that `record` stored.",
 )
 @options.on_cluster(options.connection)
-@refuse_idle("--run-store", "Only --rates reads a run store.", without=("--rates",))
+@options.refuse_idle("--run-store", "Only --rates reads a run store.", without=("--rates",))
 def inventory(*, session: "Session", destination: Path | None, rates: bool) -> None:
     """Write the clients that a cluster knows, as a first inventory.
 

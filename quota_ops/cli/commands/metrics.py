@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from quota_ops.store.places.run_store import RunStore
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops metrics                                every cluster that has runs
   quota-ops metrics --limits                       also each stored limit
-  quota-ops metrics demo payments --out /var/lib/node_exporter/textfile/quota_ops.prom"""
-)
+  quota-ops metrics demo payments --out /var/lib/node_exporter/textfile/quota_ops.prom""")
 @click.argument("clusters", metavar="[CLUSTER]...", nargs=-1)
 @click.option(
     "--out",

@@ -6,7 +6,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -15,9 +14,7 @@ if TYPE_CHECKING:
 _OF_CLUSTER = "Leave it out: only a test of a cluster uses it."
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops ping demo
   quota-ops ping demo --connection ./admin.properties
   quota-ops ping demo --format json
@@ -26,8 +23,7 @@ Examples:
 
 \b
 Exit codes for a cluster: 0 all is well, 1 a permission is missing, 3 a broker does not respond or
-is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it cannot be used."""
-)
+is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it cannot be used.""")
 @click.argument("cluster", required=False)
 @options.with_session
 @options.desired_state
@@ -41,8 +37,8 @@ is fenced. For a run store: 0 all is well, 1 a permission is missing, 2 it canno
     "[env: QUOTA_OPS_RUN_STORE; default: in your home]",
 )
 @options.output_format
-@refuse_idle("--desired-state", _OF_CLUSTER, without=("CLUSTER",))
-@refuse_idle("--connection", _OF_CLUSTER, without=("CLUSTER",))
+@options.refuse_idle("--desired-state", _OF_CLUSTER, without=("CLUSTER",))
+@options.refuse_idle("--connection", _OF_CLUSTER, without=("CLUSTER",))
 def ping(session: "Session", output: str) -> None:
     """Test a connection or the run store, and list your permissions.
 

@@ -10,7 +10,7 @@ from quota_ops.cli import stage_options
     stage_options.EXIT_CODE,
     stage_options.OUTSIDE,
     stage_options.AS_OF,
-    examples="""\
+    examples="""
   quota-ops plan demo
   quota-ops plan demo --allow takeover --reason 'agreed in TEAM-12'
   quota-ops plan demo --format json --detailed-exitcode

@@ -6,12 +6,9 @@ from quota_ops.cli import options
 from quota_ops.cli.console import show_result
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops prune --keep 90d --dry-run      what would be removed
-  quota-ops prune --keep 90d"""
-)
+  quota-ops prune --keep 90d""")
 @click.option(
     "--keep",
     required=True,

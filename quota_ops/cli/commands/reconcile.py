@@ -8,7 +8,7 @@ from quota_ops.cli.stage_options import COMPARING, JUDGING, WRITING, stage_comma
     COMPARING,
     JUDGING,
     WRITING,
-    examples="""\
+    examples="""
   quota-ops reconcile demo
   quota-ops reconcile demo --approve DIGEST
   quota-ops reconcile --run RUN --approve DIGEST

@@ -6,25 +6,21 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.idle_options import refuse_idle
 
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops record demo                      the last 30 days, as far as they are missing
-  quota-ops record demo --day 2026-11-25     one day, again"""
-)
+  quota-ops record demo --day 2026-11-25     one day, again""")
 @options.days(30, "How many days to look back for days that are missing.")
 @click.option(
     "--day", metavar="DATE", help="Record only this day (UTC) again, unless more of it is stored."
 )
 @options.on_cluster()
 @options.table_format
-@refuse_idle("--days", "Pass either of them.", beside=("--day",))
+@options.refuse_idle("--days", "Pass either of them.", beside=("--day",))
 def record(*, session: "Session", days: int, day: str | None, output: str) -> None:
     """Store what clients used on past days in the run store.
 

@@ -6,7 +6,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result, warn_of_writes
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -16,14 +15,11 @@ if TYPE_CHECKING:
     from quota_ops.model.quotas.rows import LedgerRow
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops release demo --names user=alice
   quota-ops release demo --from-ledger --names user=alice --reason 'search owns it now'
-  quota-ops release demo --from-ledger --all --reason 'another repository took over'"""
-)
-@refuse_idle("--commit", "Leave it out: a hold has no commit.", without=("--from-ledger",))
+  quota-ops release demo --from-ledger --all --reason 'another repository took over'""")
+@options.refuse_idle("--commit", "Leave it out: a hold has no commit.", without=("--from-ledger",))
 @click.option("--from-ledger", is_flag=True, help="Give up managed quotas instead of a hold.")
 @options.entities
 @options.group

@@ -8,7 +8,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
     JUDGING,
     EXIT_CODE,
     OUTSIDE,
-    examples="""\
+    examples="""
   quota-ops report demo
   quota-ops report demo --out ./report    a job that may not write to the run store
   quota-ops report --run RUN""",

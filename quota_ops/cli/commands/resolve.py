@@ -9,7 +9,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER
 from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS
@@ -20,9 +19,7 @@ if TYPE_CHECKING:
     from quota_ops.precedence.resolution import Limits, Resolution
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops resolve demo --user alice --client-id app
   quota-ops resolve demo --user alice --client-id app --key producer_byte_rate --explain
   quota-ops resolve demo --names user=alice,client-id=app --format json
@@ -30,21 +27,20 @@ Examples:
   quota-ops resolve --actual snapshot.jsonl --user alice
 
 \b
-For the limits of each client of an inventory: quota-ops effects --all."""
-)
+For the limits of each client of an inventory: quota-ops effects --all.""")
 @click.argument("cluster", required=False)
-@refuse_idle(
+@options.refuse_idle(
     "--run-store",
     "Leave it out: quota-ops reads the snapshot, not the cluster.",
     beside=("--actual",),
 )
-@refuse_idle(
+@options.refuse_idle(
     "--run-store",
     "Leave it out: only text uses it, and the JSON of an address.",
     beside=("--format json",),
     unless=("--ip", "--names"),
 )
-@refuse_idle("--explain", "Leave it out: JSON has the levels.", beside=("--format json",))
+@options.refuse_idle("--explain", "Leave it out: JSON has the levels.", beside=("--format json",))
 @click.option(
     "--user",
     help="The principal's name, without `User:`.  "

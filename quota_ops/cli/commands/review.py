@@ -11,18 +11,14 @@ import click
 from msgspec.structs import replace
 
 from quota_ops.cli import options
-from quota_ops.cli.idle_options import refuse_idle
 from quota_ops.model.errors import InvalidInput
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops review                       the branch, compared with its merge base
   quota-ops review --base origin/main
   quota-ops review --files-only          without the cluster, for example for a fork
-  quota-ops review --out review          keep the comment, the reports and the annotations"""
-)
+  quota-ops review --out review          keep the comment, the reports and the annotations""")
 @options.desired_state
 @options.run_store
 @click.option(
@@ -55,7 +51,7 @@ Examples:
     help="Create or update the comment on the pull request, with the token in GITHUB_TOKEN or "
     "GITLAB_TOKEN.",
 )
-@refuse_idle("--run-store", "Leave it out: no ledger is read.", beside=("--files-only",))
+@options.refuse_idle("--run-store", "Leave it out: no ledger is read.", beside=("--files-only",))
 def review(
     desired_state: Path,
     run_store: str | None,

@@ -7,13 +7,10 @@ import click
 from quota_ops.cli import options
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops rollback last --reason 'payments is throttled, INC-31'
   quota-ops rollback demo/7f3a --reason INC-31
-  quota-ops rollback last --allow cut --reason INC-31"""
-)
+  quota-ops rollback last --allow cut --reason INC-31""")
 @click.argument("run")
 @options.allow
 @options.reason("Why you roll back, and override guards; it is recorded.")

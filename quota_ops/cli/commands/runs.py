@@ -12,13 +12,10 @@ if TYPE_CHECKING:
     from quota_ops.store.run.folder import RunFolder
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops runs                        the last 20 runs of every cluster
   quota-ops runs demo --last 100
-  quota-ops runs demo --format json | jq '.[0].sentence'"""
-)
+  quota-ops runs demo --format json | jq '.[0].sentence'""")
 @click.argument("cluster", required=False)
 @click.option(
     "--last",

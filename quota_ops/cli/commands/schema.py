@@ -4,14 +4,13 @@ import json
 
 import click
 
+from quota_ops.cli import options
 
-@click.command(
-    epilog="""\b
-Examples:
+
+@options.command("""
   quota-ops schema quotas > quotas.schema.json
   quota-ops schema cluster
-  quota-ops schema audit"""
-)
+  quota-ops schema audit""")
 @click.argument("kind", type=click.Choice(["quotas", "cluster", "audit"]), default="quotas")
 def schema(kind: str) -> None:
     """Print the JSON Schema of the YAML files or of the audit log.

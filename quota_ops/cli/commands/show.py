@@ -15,15 +15,11 @@ if TYPE_CHECKING:
     from quota_ops.store.run.folder import RunFolder
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops show last                       the last run of all
   quota-ops show demo/last                  of one cluster
   quota-ops show 2026-11-21T10-15-00Z-7f3a
-  quota-ops show 7f3a                       a unique part of its name
-"""
-)
+  quota-ops show 7f3a                       a unique part of its name""")
 @click.argument("run")
 @options.run_store
 @options.output_format

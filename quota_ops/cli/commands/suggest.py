@@ -14,13 +14,10 @@ if TYPE_CHECKING:
     from quota_ops.model.usage.suggestion import Suggestion
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops suggest demo
   quota-ops suggest demo --days 14 --margin 50 --owner payments
-  quota-ops suggest demo --format json | jq -r .patch | git apply"""
-)
+  quota-ops suggest demo --format json | jq -r .patch | git apply""")
 @options.days(14, "How many days of use count.")
 @click.option(
     "--margin",

@@ -5,18 +5,17 @@ from pathlib import Path
 
 import click
 
+from quota_ops.cli import options
+
 _FIRST_RUN = """\
 On an empty sandbox, a guard blocks the first run of the demo: enter default_touched as the guard
 to override, and a reason. On one with quotas, enter the guards that the form names."""
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops up
   quota-ops plan demo
-  quota-ops down"""
-)
+  quota-ops down""")
 def up() -> None:
     """Start the sandbox broker, Spark and Airflow in the background.
 

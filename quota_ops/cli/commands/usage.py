@@ -8,7 +8,6 @@ import click
 
 from quota_ops.cli import options
 from quota_ops.cli.console import refuse_incomplete, show_result
-from quota_ops.cli.idle_options import refuse_idle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -20,16 +19,13 @@ _NOW = ("--now", "--probe")
 _ALONE = "Leave it out: --now looks at the last minute, and --probe at the last hour."
 
 
-@click.command(
-    epilog="""\b
-Examples:
+@options.command("""
   quota-ops usage demo
   quota-ops usage demo --owner payments --days 30
   quota-ops usage demo --near 80 --format json
   quota-ops usage demo --days 30 --recorded
   quota-ops usage demo --now
-  quota-ops usage demo --probe"""
-)
+  quota-ops usage demo --probe""")
 @options.days(7, "How many days to look back.")
 @click.option("--owner", metavar="TEXT", help="Only quotas of this owner in Git.")
 @click.option(
@@ -49,15 +45,17 @@ Examples:
 @click.option("--probe", is_flag=True, help="Check what Prometheus has, and why use is missing.")
 @options.on_cluster()
 @options.table_format
-@refuse_idle("--days", _ALONE, beside=_NOW)
-@refuse_idle("--owner", _ALONE, beside=_NOW)
-@refuse_idle("--near", _ALONE, beside=_NOW)
-@refuse_idle("--unused", _ALONE, beside=_NOW)
-@refuse_idle("--recorded", _ALONE, beside=_NOW)
-@refuse_idle("--format csv", "--probe is printed as text or json.", beside=("--probe",))
-@refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=("--probe",))
-@refuse_idle("--now", "Pass either of them.", beside=("--probe",))
-@refuse_idle("--near", "A quota that nobody used has no share of its limit.", beside=("--unused",))
+@options.refuse_idle("--days", _ALONE, beside=_NOW)
+@options.refuse_idle("--owner", _ALONE, beside=_NOW)
+@options.refuse_idle("--near", _ALONE, beside=_NOW)
+@options.refuse_idle("--unused", _ALONE, beside=_NOW)
+@options.refuse_idle("--recorded", _ALONE, beside=_NOW)
+@options.refuse_idle("--format csv", "--probe is printed as text or json.", beside=("--probe",))
+@options.refuse_idle("--format jsonl", "--probe is printed as text or json.", beside=("--probe",))
+@options.refuse_idle("--now", "Pass either of them.", beside=("--probe",))
+@options.refuse_idle(
+    "--near", "A quota that nobody used has no share of its limit.", beside=("--unused",)
+)
 def usage(
     *,
     session: "Session",

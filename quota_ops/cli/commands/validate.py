@@ -8,7 +8,7 @@ from quota_ops.cli.stage_options import COMPARING, EXIT_CODE, JUDGING, OUTSIDE, 
     JUDGING,
     EXIT_CODE,
     OUTSIDE,
-    examples="""\
+    examples="""
   quota-ops validate demo
   quota-ops validate --run RUN""",
 )

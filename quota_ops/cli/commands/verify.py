@@ -4,7 +4,7 @@ from quota_ops.cli.stage_options import stage_command
 
 
 @stage_command(
-    examples="""\
+    examples="""
   quota-ops verify demo
   quota-ops verify --run RUN"""
 )
