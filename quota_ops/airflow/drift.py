@@ -1,16 +1,16 @@
 """The drift DAG of all clusters: it compares and reports, and never writes to a cluster."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
 from msgspec.structs import replace
 
 from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, make_event
-from quota_ops.airflow.each_cluster import work_on_each
 from quota_ops.airflow.errors import is_retryable, log_errors
 from quota_ops.airflow.links import add_report_button, find_page_link, offer_link
 from quota_ops.airflow.metrics import emit_gauges
@@ -21,17 +21,33 @@ from quota_ops.airflow.notify import (
     make_overview_callback,
     send_notification,
 )
-from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
-from quota_ops.airflow.overview import read_cluster, read_last_days, read_last_looks
-from quota_ops.airflow.pools import explain_pools
+from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback, explain_pools
 from quota_ops.airflow.results import describe_result, log_text
-from quota_ops.airflow.runs import ClusterFolder, find_store, name_run, open_run, start_folder
+from quota_ops.airflow.runs import (
+    ClusterFolder,
+    find_store,
+    name_run,
+    open_run,
+    start_folder,
+    work_on_each,
+)
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
-from quota_ops.model.errors import CannotJudge, ClusterTrouble, GuardsRefused, Unreachable
+from quota_ops.model.errors import (
+    CannotJudge,
+    ClusterTrouble,
+    GuardsRefused,
+    InvalidInput,
+    Unreachable,
+)
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted
+
+if TYPE_CHECKING:
+    from quota_ops.model.history.history import FleetHistory
+    from quota_ops.model.runs.report import Report
+    from quota_ops.store.places.run_store import RunStore
 
 _log = logging.getLogger(__name__)
 ABOUT = """\
@@ -225,3 +241,58 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     ]:
         raise CannotJudge("\n".join(invalid), f"The report of all clusters is {page}")
     return page
+
+
+_LOOK_BACK = timedelta(days=30)
+
+
+class Found(NamedTuple):
+    """The report of a cluster or why it has none, and when a run last wrote its quotas."""
+
+    report: "Report | str"
+    changed: str | None = None
+
+
+def read_cluster(cluster: ClusterFolder, run_store: str | None) -> Found:
+    """Return the report of a cluster, or why it has none or could not be compared."""
+    from quota_ops.model.quotas.tables import LEDGER
+    from quota_ops.stages.report.run_report import read_report
+
+    folder = start_folder(cluster, run_store)
+    for stage in ("check", "describe", "diff", "plan", "report"):
+        result = folder.stage_result(stage)
+        if result.status not in {StageStatus.DONE, StageStatus.REFUSED}:
+            return Found(": ".join(filter(None, (f"{stage} {result.status}", result.message))))
+    changed = max(folder.read_table(LEDGER)["at"].to_pylist(), default=None)
+    return Found(read_report(folder), changed)
+
+
+def read_last_days(store: "RunStore") -> "FleetHistory":
+    """Return the history of the last 30 days; empty, with a warning, if it cannot be read."""
+    from quota_ops.model.history.history import FleetHistory
+    from quota_ops.sql.history import read_fleet_history
+
+    try:
+        return read_fleet_history(store, f"{datetime.now(UTC) - _LOOK_BACK:%Y-%m-%d}")
+    except InvalidInput as error:
+        _log.warning("the overview has no history: %s", error)
+        return FleetHistory()
+
+
+def read_last_looks(store: "RunStore", clusters: Iterable[str]) -> Mapping[str, str]:
+    """Return when a run last compared each of these clusters; without those that none compared.
+
+    Empty, with a warning, if the run store cannot be listed.
+    """
+    from quota_ops.store.run.newest_reports import read_newest_reports
+
+    try:
+        reports = read_newest_reports(store, clusters, compared=True)
+    except InvalidInput as error:
+        _log.warning("the overview does not know when a run last compared a cluster: %s", error)
+        return {}
+    return {
+        name: report.get("looked") or report["finished"]
+        for name, report in reports.items()
+        if report
+    }

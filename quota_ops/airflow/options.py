@@ -1,9 +1,12 @@
 """Options of tasks: the defaults of quota-ops, and what a DAG file sets for its Airflow."""
 
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from datetime import timedelta
 from difflib import get_close_matches
 from typing import Any, TypedDict
+
+from airflow.sdk import DAG, get_current_context
 
 from quota_ops.airflow.errors import RETRIES
 from quota_ops.model.errors import InvalidInput
@@ -75,3 +78,28 @@ def add_callback(default_args: Mapping[str, Any], event: str, callback: Any) -> 
     found = default_args.get(event) or ()
     others = found if isinstance(found, Sequence) else [found]
     return {event: [*others, callback]}
+
+
+DEFAULT_POOL = "default_pool"
+"""The pool that every Airflow has."""
+
+
+def explain_pools(dag: DAG) -> str:
+    """Return a paragraph about the pools of a DAG, with the commands that create them."""
+    return "".join(f"\n\n{hint}" for hint in _list_hints(dag))
+
+
+def log_pools() -> None:
+    """Log which pools the other tasks of this DAG need, and the commands that create them."""
+    context: Any = get_current_context()
+    for hint in _list_hints(context["dag"]):
+        logging.getLogger(__name__).info("%s", hint)
+
+
+def _list_hints(dag: DAG) -> list[str]:
+    pools = sorted({task.pool for task in dag.tasks} - {DEFAULT_POOL})
+    return [
+        f"Tasks of this DAG wait for slots of the pool {pool}. If they stay scheduled, the pool "
+        f"may not exist. Create it with: airflow pools set {pool} 16 quota-ops"
+        for pool in pools
+    ]

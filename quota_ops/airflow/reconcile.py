@@ -8,7 +8,7 @@ from typing import Any
 from airflow.sdk import DAG, MultipleCronTriggerTimetable, Param
 
 from quota_ops.airflow.notify import Notify
-from quota_ops.airflow.pools import explain_pools
+from quota_ops.airflow.options import explain_pools
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
 from quota_ops.desired.files import dag_id

@@ -9,10 +9,9 @@ from typing import Any
 from airflow.sdk import DAG, task
 
 from quota_ops.airflow.connection import find_prometheus
-from quota_ops.airflow.each_cluster import work_on_each
 from quota_ops.airflow.errors import is_retryable, log_errors
 from quota_ops.airflow.options import DEFAULT_ARGS
-from quota_ops.airflow.runs import ClusterFolder, find_store
+from quota_ops.airflow.runs import ClusterFolder, find_store, work_on_each
 from quota_ops.airflow.tasks import build_dag
 from quota_ops.model.errors import CannotJudge, Unreachable
 from quota_ops.model.text import counted

@@ -1,15 +1,17 @@
 """The run folder of a DAG run: the same for every task and every try, found by its name alone."""
 
-from collections.abc import Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from airflow.dag_processing.bundles.base import get_bundle_storage_root_path
 from airflow.sdk import get_current_context
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import InvalidInput, QuotaOpsError, Unexpected
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ENVIRONMENT, RunStore, find_run_store, named_store
 
@@ -155,3 +157,39 @@ def _find_bundle_version(folder: Path) -> "BundleVersion | None":
         return None
     bare = getattr(bundle, "bare_repo_path", None)
     return BundleVersion(version, root, None if bare is None else Path(bare))
+
+
+Result = TypeVar("Result")
+AT_ONCE = 8
+"""How many clusters a task works on at the same time: it mostly waits for brokers or the store."""
+_log = logging.getLogger(__name__)
+
+
+def work_on_each(
+    clusters: Sequence[ClusterFolder], work: Callable[[ClusterFolder], Result]
+) -> tuple[Mapping[str, Result], Mapping[str, QuotaOpsError]]:
+    """Return the results of `work`, and the errors of the other clusters, by the cluster's name.
+
+    Each error is logged with the name of its cluster.
+    """
+
+    def work_on(cluster: ClusterFolder) -> Result | QuotaOpsError:
+        try:
+            return work(cluster)
+        except QuotaOpsError as error:
+            for line in str(error).splitlines():
+                _log.error("%s: %s", cluster.name, line)
+            return error
+        except Exception as error:  # noqa: BLE001 - a defect costs one cluster too
+            _log.exception("%s: %s", cluster.name, type(error).__name__)
+            return Unexpected(error)
+
+    results: dict[str, Result] = {}
+    errors: dict[str, QuotaOpsError] = {}
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        for cluster, result in zip(clusters, threads.map(work_on, clusters), strict=True):
+            if isinstance(result, QuotaOpsError):
+                errors[cluster.name] = result
+            else:
+                results[cluster.name] = result
+    return results, errors

@@ -16,12 +16,12 @@ from quota_ops.airflow.links import add_report_button
 from quota_ops.airflow.notify import Notify, check_notify, make_failure_callback
 from quota_ops.airflow.options import (
     DEFAULT_ARGS,
+    DEFAULT_POOL,
     Options,
     TaskOptions,
     add_callback,
     check_task_options,
 )
-from quota_ops.airflow.pools import DEFAULT_POOL
 from quota_ops.airflow.runs import ClusterFolder, find_bundle_folder
 from quota_ops.airflow.spark import SparkDiff
 from quota_ops.desired.files import cluster_folders, is_cluster

@@ -14,7 +14,7 @@ from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.links import find_page_link, offer_link
 from quota_ops.airflow.metrics import emit_gauges
-from quota_ops.airflow.pools import log_pools
+from quota_ops.airflow.options import log_pools
 from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
