@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, make_event
 from quota_ops.airflow.errors import is_retryable, log_errors
 from quota_ops.airflow.links import add_report_button, find_page_link, offer_link
-from quota_ops.airflow.metrics import emit_gauges
 from quota_ops.airflow.notify import (
     News,
     Notify,
@@ -22,7 +21,6 @@ from quota_ops.airflow.notify import (
     send_notification,
 )
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback, explain_pools
-from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import (
     ClusterFolder,
     find_store,
@@ -32,7 +30,15 @@ from quota_ops.airflow.runs import (
     work_on_each,
 )
 from quota_ops.airflow.spark import SparkDiff
-from quota_ops.airflow.tasks import build_dag, is_retry, refuse_unless_done, run_stage
+from quota_ops.airflow.tasks import (
+    build_dag,
+    describe_result,
+    emit_gauges,
+    is_retry,
+    log_text,
+    refuse_unless_done,
+    run_stage,
+)
 from quota_ops.model.errors import (
     CannotJudge,
     ClusterTrouble,

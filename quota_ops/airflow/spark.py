@@ -22,8 +22,8 @@ from airflow.sdk.exceptions import AirflowException, AirflowSkipException
 
 from quota_ops.airflow.connection import find_airflow_connection
 from quota_ops.airflow.errors import SparkFailed, log_errors
-from quota_ops.airflow.results import describe_result
 from quota_ops.airflow.runs import ClusterFolder, start_folder
+from quota_ops.airflow.tasks import describe_result
 from quota_ops.model.errors import InvalidInput, MissingTool
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted

@@ -1,32 +1,33 @@
 """The tasks of the reconcile DAG; each runs one stage on the run folder of its DAG run."""
 
 import logging
+import re
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
+from airflow.sdk.observability import stats
 from msgspec.structs import replace
 
 from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.links import find_page_link, offer_link
-from quota_ops.airflow.metrics import emit_gauges
 from quota_ops.airflow.options import log_pools
-from quota_ops.airflow.results import describe_result, log_text
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans.guard import Guard, describe_idle_guard
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.stages import STAGES, StageStatus
-from quota_ops.model.text import clean_text
+from quota_ops.model.text import clean_text, counted
 
 if TYPE_CHECKING:
     from airflow.sdk import TaskGroup
 
+    from quota_ops.model.runs.report import Report
     from quota_ops.runs.run import Run
     from quota_ops.store.run.folder import RunFolder
 
@@ -260,3 +261,59 @@ def build_dag(dag_id: str, *, schedule: Any, longest: timedelta = LONGEST, **mor
     return DAG(
         dag_id, schedule=schedule, catchup=False, max_active_runs=1, dagrun_timeout=longest, **more
     )
+
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
+_LONGEST_NAME = 80
+
+
+def emit_gauges(report: "Report") -> None:
+    """Set the gauges quota_ops.NAME.CLUSTER; nothing happens where Airflow's metrics are off.
+
+    NAME is `compared` (1 or 0), `declared`, or a status of a quota; without a plan, only
+    `compared`. CLUSTER is in the name because plain StatsD has no tags; the tag `cluster` has it
+    too.
+    """
+    from quota_ops.report.records.json_report import COUNTED, count_rows
+
+    values: dict[str, int] = {"compared": int(report.plan is not None)}
+    if report.plan is not None:
+        counts = count_rows(report)
+        values |= {"declared": report.plan.desired}
+        values |= {name: counts[name] or 0 for name in COUNTED}
+    cluster = _UNSAFE.sub("_", report.cluster)[:_LONGEST_NAME]
+    for name, value in values.items():
+        stats.gauge(f"quota_ops.{name}.{cluster}", value, tags={"cluster": cluster})
+
+
+_log = logging.getLogger(__name__)
+MOST_LINES = 200
+"""The most lines of a report in a log; the page has them all."""
+
+
+def describe_result(stage: str, folder: "RunFolder") -> str:
+    """Return what a stage that succeeded found or did, as a sentence; Airflow logs it."""
+    from quota_ops.model.quotas.tables import ACTUAL
+    from quota_ops.report.outline.sentences import describe_validated
+    from quota_ops.report.outline.summary import summarize
+    from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run.state import RunState
+
+    if stage == "describe":
+        cluster = folder.about().cluster
+        return f"{cluster} stores {counted(folder.count(ACTUAL), 'quota')}."
+    if stage == "apply":
+        state = RunState(folder)
+        every = sum(len(outcome.keys) for outcome in state.outcomes)
+        return f"{len(state.written):,} of {counted(every, 'change')} written."
+    report = read_report(folder)
+    return describe_validated(report) if stage == "validate" else summarize(report).sentence
+
+
+def log_text(text: str, page: str) -> None:
+    """Log a report, line by line; where it is too long, the last line has its page."""
+    lines = text.rstrip("\n").split("\n")
+    for line in lines[:MOST_LINES]:
+        _log.info("%s", line)
+    if lines[MOST_LINES:]:
+        _log.info("… and %s more lines: %s", f"{len(lines) - MOST_LINES:,}", page)
