@@ -19,7 +19,7 @@ def get_provider_info() -> dict[str, Any]:
         "connection-types": [
             {
                 "connection-type": "quota_ops",
-                "hook-class-name": "quota_ops.airflow.hook.QuotaOpsHook",
+                "hook-class-name": "quota_ops.airflow.connection.QuotaOpsHook",
                 "hook-name": "quota-ops (Kafka cluster)",
                 "ui-field-behaviour": {
                     "hidden-fields": ["schema"],
@@ -35,7 +35,7 @@ def get_provider_info() -> dict[str, Any]:
             },
             {
                 "connection-type": "quota_ops_prometheus",
-                "hook-class-name": "quota_ops.airflow.hook.PrometheusHook",
+                "hook-class-name": "quota_ops.airflow.connection.PrometheusHook",
                 "hook-name": "quota-ops (Prometheus)",
                 "ui-field-behaviour": {
                     "hidden-fields": [],
