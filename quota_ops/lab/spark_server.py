@@ -9,9 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from quota_ops.lab.kafka.broker import is_port_open
-from quota_ops.lab.kafka.process import OwnProcess, Server, launch
-from quota_ops.lab.ports import choose_port
-from quota_ops.lab.starting import wait_for_start
+from quota_ops.lab.process import OwnProcess, Server, choose_port, launch, wait_for_start
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options, find_spark, write_training_run
 from quota_ops.store.places.run_store import open_place

@@ -10,7 +10,7 @@ from pathlib import Path
 from quota_ops.jvm.java import QUICK_START, find_java
 from quota_ops.lab.kafka.broker import can_describe
 from quota_ops.lab.kafka.jars import fetch_jars
-from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.lab.process import OwnProcess, launch
 
 _VERSION = "3.9.2"
 _SECONDS = 60.0

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.lab.process import OwnProcess, launch
 from quota_ops.sql.spark_archive import SMALL_JVM, driver_options, find_spark
 
 ROOT = Path(__file__).parents[2]

@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka.process import launch
+from quota_ops.lab.process import launch
 from tests.docs.markdown import ROOT
 
 AZURITE = "azurite@3.37.0"

@@ -11,7 +11,7 @@ from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 
-from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.lab.process import OwnProcess, launch
 
 ACTIONS = {
     "writer": ["Admin", "Read", "Write", "List"],

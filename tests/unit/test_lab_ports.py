@@ -2,7 +2,7 @@
 
 import socket
 
-from quota_ops.lab.ports import choose_port
+from quota_ops.lab.process import choose_port
 
 
 def test_a_server_keeps_its_port() -> None:

@@ -31,7 +31,7 @@ PARENT = """\
 import os, sys, time
 from pathlib import Path
 from quota_ops.lab.airflow import parts
-from quota_ops.lab.kafka.process import launch
+from quota_ops.lab.process import launch
 command = [sys.executable, "-I", parts.__file__, "--mark", "api-server", "scheduler"]
 launch(command, mark="--mark", log=Path("log").resolve(), environment=os.environ, detached=False)
 time.sleep(60)

@@ -11,7 +11,7 @@ import pytest
 
 from quota_ops.lab.kafka import launch
 from quota_ops.lab.kafka.node import build_mark
-from quota_ops.lab.kafka.process import OwnProcess
+from quota_ops.lab.process import OwnProcess
 from tests.looking import seen_in_time
 from tests.signals import signals_taken
 

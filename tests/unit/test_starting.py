@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka.process import OwnProcess
-from quota_ops.lab.starting import wait_for_start
+from quota_ops.lab.process import OwnProcess, wait_for_start
 from quota_ops.model.errors import ClusterTrouble
 
 MARK = "--quota-ops-starting"

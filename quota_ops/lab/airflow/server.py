@@ -10,9 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quota_ops.lab.airflow.api import AirflowApi, list_healthy_parts
-from quota_ops.lab.kafka.process import OwnProcess, Server, launch
-from quota_ops.lab.ports import choose_port
-from quota_ops.lab.starting import wait_for_start
+from quota_ops.lab.process import OwnProcess, Server, choose_port, launch, wait_for_start
 from quota_ops.model.errors import MissingTool
 
 _PARTS = ("api-server", "dag-processor", "scheduler")

@@ -16,7 +16,7 @@ from quota_ops.lab.demo.by_hand import ByHand, set_by_hand
 from quota_ops.lab.demo.dag_run import TASKS, run_dag
 from quota_ops.lab.demo.home import Home
 from quota_ops.lab.demo.narration import Narration
-from quota_ops.lab.starting import read_end
+from quota_ops.lab.process import read_end
 from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.formats import duration

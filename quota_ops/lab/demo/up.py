@@ -14,7 +14,6 @@ from platformdirs import user_state_path
 from quota_ops.connections import connections_folder
 from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
-from quota_ops.lab.kafka.process import lock_file
 from quota_ops.lab.kafka.sandbox import (
     DEMO_CLUSTER_ID,
     SandboxStatus,
@@ -22,6 +21,7 @@ from quota_ops.lab.kafka.sandbox import (
     start_sandbox,
     stop_sandbox,
 )
+from quota_ops.lab.process import lock_file
 from quota_ops.lab.spark_server import find_spark_server, start_spark_server
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store

@@ -13,7 +13,7 @@ from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_proper
 from quota_ops.lab.kafka.jars import pins_of
 from quota_ops.lab.kafka.jvm import Jvm
 from quota_ops.lab.kafka.node import LOG, RunningNode, read_node, save_node, stop_nodes
-from quota_ops.lab.kafka.process import StoppedAtEnd
+from quota_ops.lab.process import StoppedAtEnd
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
 _START_SECONDS = 60.0

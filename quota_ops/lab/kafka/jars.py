@@ -11,7 +11,7 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from quota_ops.jvm.pinned_jars import PinnedJars, Progress, read_checksums, show_nothing
-from quota_ops.lab.kafka.process import lock_file
+from quota_ops.lab.process import lock_file
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 
 DEFAULT_VERSION = "4.3.1"

@@ -14,7 +14,7 @@ from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import archive_folder, fetch_jars, pins_of
 from quota_ops.lab.kafka.node import LOG, build_mark, drop_stack
-from quota_ops.lab.kafka.process import OwnProcess, launch
+from quota_ops.lab.process import OwnProcess, launch
 from quota_ops.model.errors import ClusterTrouble
 
 FORMAT, SERVE = "kafka.tools.StorageTool", "kafka.Kafka"

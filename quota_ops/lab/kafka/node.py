@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from quota_ops.lab.kafka.config import PLAIN, Ports
-from quota_ops.lab.kafka.process import OwnProcess
+from quota_ops.lab.process import OwnProcess
 
 LOG = "broker.log"
 _STATE = "node.json"

@@ -24,7 +24,7 @@ from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.node import RunningNode, read_node, stop_nodes
-from quota_ops.lab.kafka.process import lock_file
+from quota_ops.lab.process import lock_file
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 from quota_ops.model.text import counted
 
