@@ -4,7 +4,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from quota_ops.lab.airflow.api import AirflowApi
+from quota_ops.lab.airflow.server import AirflowApi
 from quota_ops.model.errors import ClusterTrouble
 
 _ENDED = {"success", "failed"}

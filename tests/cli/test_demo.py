@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.airflow.api import AirflowApi
+from quota_ops.lab.airflow.server import AirflowApi
 from quota_ops.lab.demo.run import find_pages
 from tests.docs.transcript import mask_machine, shown_output
 from tests.looking import seen_in_time

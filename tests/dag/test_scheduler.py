@@ -17,8 +17,7 @@ from uuid import uuid4
 
 import pytest
 
-from quota_ops.lab.airflow.api import AirflowApi
-from quota_ops.lab.airflow.server import RunningAirflow, start_airflow
+from quota_ops.lab.airflow.server import AirflowApi, RunningAirflow, start_airflow
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.outcome import Status

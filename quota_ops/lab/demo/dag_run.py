@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from quota_ops.lab.airflow.api import AirflowApi
+from quota_ops.lab.airflow.server import AirflowApi
 from quota_ops.lab.demo.narration import Update
 from quota_ops.model.errors import ClusterTrouble
 from quota_ops.model.text import counted
