@@ -9,7 +9,7 @@ from pathlib import Path
 from quota_ops.lab.kafka.broker import start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
-from quota_ops.lab.kafka.jvm import FORMAT, SERVE, Jvm
+from quota_ops.lab.kafka.node import FORMAT, SERVE, Jvm
 from quota_ops.model.errors import ClusterTrouble, QuotaOpsError
 
 _END_SECONDS = 120.0

@@ -11,7 +11,7 @@ from py4j.java_gateway import GatewayParameters, JavaGateway, launch_gateway
 from quota_ops.jvm.java import QUICK_START
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.lab.kafka.config import BrokerConfig
-from quota_ops.lab.kafka.jvm import SERVE, Jvm
+from quota_ops.lab.kafka.node import SERVE, Jvm
 
 
 def kafka_configs(broker: RunningBroker, *arguments: str) -> str:

@@ -7,7 +7,7 @@ import pytest
 
 from quota_ops.jvm.java import QUICK_START
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.lab.kafka.jvm import SERVE, Jvm
+from quota_ops.lab.kafka.node import SERVE, Jvm
 from scripts.make_kafka_archives import make_archives
 
 

@@ -14,8 +14,7 @@ from kafka.admin import KafkaAdminClient
 
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
 from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
-from quota_ops.lab.kafka.jvm import Jvm
-from quota_ops.lab.kafka.node import RunningNode
+from quota_ops.lab.kafka.node import Jvm, RunningNode
 from tests.broker.freezing import freeze
 
 FENCING = 15.0

@@ -11,8 +11,7 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig, Ports, server_properties
 from quota_ops.lab.kafka.jars import pins_of
-from quota_ops.lab.kafka.jvm import Jvm
-from quota_ops.lab.kafka.node import LOG, RunningNode, read_node, save_node, stop_nodes
+from quota_ops.lab.kafka.node import LOG, Jvm, RunningNode, read_node, save_node, stop_nodes
 from quota_ops.lab.process import StoppedAtEnd
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 
