@@ -9,8 +9,7 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from types import FrameType
 
-from quota_ops.lab.demo.home import Home
-from quota_ops.lab.demo.lab import Lab
+from quota_ops.lab.demo.lab import Home, Lab
 from quota_ops.lab.demo.narration import Narration
 from quota_ops.lab.demo.story import STEPS
 from quota_ops.lab.kafka.broker import RunningBroker

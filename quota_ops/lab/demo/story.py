@@ -8,8 +8,7 @@ from quota_ops.kafka.connection import find_connection
 from quota_ops.kafka.load import Load, Second, run_load
 from quota_ops.lab.demo import month
 from quota_ops.lab.demo.by_hand import AT_NIGHT, BEFORE_GIT, BY_HAND, LAST_MINUTE, by_hand_cells
-from quota_ops.lab.demo.home import WINDOW
-from quota_ops.lab.demo.lab import Lab, expect
+from quota_ops.lab.demo.lab import WINDOW, Lab, expect
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.report.outline.cells import KIND_MEANING
