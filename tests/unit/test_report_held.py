@@ -8,8 +8,8 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.model.runs.outcome import Status
-from quota_ops.report.outline.ending import list_holds
 from quota_ops.report.outline.row_status import RowStatus, count_statuses
+from quota_ops.report.outline.sentences import list_holds
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page import fleet as fleet_page
 from quota_ops.report.page.report import as_html

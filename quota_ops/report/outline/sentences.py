@@ -1,9 +1,12 @@
 """Sentences about a whole run: its guards, its approval, the validation, and warnings."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import datetime, timedelta
 
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.clusters.cluster_facts import Absent, ClusterFacts, Metadata
+from quota_ops.model.clusters.registration import Absent
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
@@ -356,3 +359,28 @@ def _describe_unread_rows(report: Report) -> str:
     which = " that this run did not change" if report.plan else ""
     were = plural(number, "was", "were")
     return f"{counted(number, 'quota')}{which} {were} not read back: no broker responded."
+
+
+SOON = timedelta(days=7)
+
+
+def count_ending(report: Report) -> str:
+    """Return how many holds end within a week of a report, and when; empty for none.
+
+    `2 holds end, the first at 2026-11-21 15:15 UTC`: it has no time left, as a page is read later.
+    """
+    holds = report.plan.holds if report.plan else ()
+    latest = datetime.fromisoformat(report.finished) + SOON
+    ends = [hold.until for hold in holds if hold.until <= latest]
+    if not ends:
+        return ""
+    number, first = len(ends), moment(iso_utc(min(ends)))
+    return f"{counted(number, 'hold')} {plural(number, 'ends', 'end, the first')} at {first}"
+
+
+def list_holds(report: Report) -> list[str]:
+    """Return each hold in words, the first to end first."""
+    if report.plan is None:
+        return describe_holds(report)
+    holds = sorted(report.plan.holds, key=lambda hold: hold.until)
+    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in holds]

@@ -17,9 +17,9 @@ from quota_ops.model.history.history import (
 )
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted
-from quota_ops.report.outline.ending import count_ending
 from quota_ops.report.outline.formats import moment, short_commit, shortened
 from quota_ops.report.outline.row_status import RowStatus, count_in_sync
+from quota_ops.report.outline.sentences import count_ending
 from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 from quota_ops.report.page.links import PageLinks
 from quota_ops.report.page.parts import bar

@@ -14,7 +14,6 @@ from quota_ops.report.outline import formats
 from quota_ops.report.outline.brokers import broker_id, format_broker_result
 from quota_ops.report.outline.capacity import Share, format_scope, list_shares
 from quota_ops.report.outline.commands import list_ways
-from quota_ops.report.outline.ending import count_ending, list_holds
 from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import Block, Topic, list_blocks
@@ -26,7 +25,7 @@ from quota_ops.report.outline.row_status import (
     has_applied,
     report_rows,
 )
-from quota_ops.report.outline.sentences import describe_verified
+from quota_ops.report.outline.sentences import count_ending, describe_verified, list_holds
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
