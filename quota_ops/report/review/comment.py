@@ -12,9 +12,9 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.markdown.parts import LONGEST, cell, change_row, code, format_who, owner_table
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.effects import effect_parts
-from quota_ops.report.outline.folding import Fold, fold_profiles
 from quota_ops.report.outline.formats import describe_uncommitted, escape_text, shortened
 from quota_ops.report.outline.row_status import ReportRow
+from quota_ops.report.outline.row_table import Fold, fold_profiles
 from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
 from quota_ops.report.review.rows import find_place, split_rows
 from quota_ops.report.review.verdict import describe_verdict, is_shown, summarize_review

@@ -18,7 +18,6 @@ from quota_ops.report.outline.brokers import describe_broker, describe_brokers
 from quota_ops.report.outline.cells import trouble
 from quota_ops.report.outline.commands import list_overriding_ways
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
-from quota_ops.report.outline.folding import Fold, fold_profiles
 from quota_ops.report.outline.formats import at_commit, duration, escape_text
 from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line, more_line
 from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
@@ -31,7 +30,7 @@ from quota_ops.report.outline.row_status import (
     list_unread_rows,
     report_rows,
 )
-from quota_ops.report.outline.row_table import plan_table
+from quota_ops.report.outline.row_table import Fold, fold_profiles, plan_table
 from quota_ops.report.outline.sentences import describe_approval, name_protected
 from quota_ops.report.outline.stages import stopped_stages
 
