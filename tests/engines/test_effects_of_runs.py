@@ -11,7 +11,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects, OwnerEffects
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import ActualRow, DesiredRow, Key, LedgerRow
-from quota_ops.report.outline.client_effects import describe_inventory
+from quota_ops.report.outline.effects import describe_inventory
 from quota_ops.sql import client_effects
 from quota_ops.sql.client_effects import (
     compare_large_inventories,

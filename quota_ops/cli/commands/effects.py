@@ -101,7 +101,7 @@ def _find(
 def _show_warnings(folder: "RunFolder") -> None:
     """Show on stderr why other limits may apply to the clients, if that is known."""
     from quota_ops.model.quotas.tables import ACTUAL
-    from quota_ops.report.outline.client_effects import describe_foreign_rows
+    from quota_ops.report.outline.effects import describe_foreign_rows
     from quota_ops.report.outline.sentences import describe_callback
     from quota_ops.store.run.files import FACTS
 
@@ -124,7 +124,7 @@ def _show(
     from quota_ops.model.plans.client_effects import CLIENT_EFFECTS, InventoryEffects
     from quota_ops.model.plans.plan import SHORT
     from quota_ops.model.stored import to_json
-    from quota_ops.report.outline.client_effects import client_effects_screen, rank_by_loss
+    from quota_ops.report.outline.effects import client_effects_screen, rank_by_loss
     from quota_ops.store.run.files import PLAN
 
     plan, digest = folder.plan(), folder.read(PLAN).digest

@@ -14,7 +14,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline import sentences
 from quota_ops.report.outline.brokers import describe_broker
-from quota_ops.report.outline.client_effects import describe_inventory, inventory_tone
+from quota_ops.report.outline.effects import describe_inventory, inventory_tone
 from quota_ops.report.outline.layout import Line, Span, Tone, line
 from quota_ops.report.outline.policy_changes import compare_policies, format_changes
 from quota_ops.report.outline.rollback import describe_left, describe_rollback
