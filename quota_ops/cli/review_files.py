@@ -12,8 +12,12 @@ from quota_ops.ci.comment import post_comment
 from quota_ops.ci.platform import GITHUB, GITLAB, Platform
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.runs.review import Review
-from quota_ops.report.review.annotations import as_workflow_commands, list_annotations
-from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
+from quota_ops.report.review.annotations import (
+    as_code_quality,
+    as_sarif,
+    as_workflow_commands,
+    list_annotations,
+)
 from quota_ops.report.review.comment import (
     GITHUB_LIMIT,
     GITLAB_LIMIT,

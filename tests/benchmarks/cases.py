@@ -8,8 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from quota_ops.cli.review_files import SUMMARY_LIMIT
-from quota_ops.report.review.annotations import list_annotations
-from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
+from quota_ops.report.review.annotations import as_code_quality, as_sarif, list_annotations
 from quota_ops.report.review.comment import as_comment
 from tests.benchmarks import bulk, inputs
 from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile

@@ -24,10 +24,11 @@ from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.review.annotations import (
     Annotation,
     Level,
+    as_code_quality,
+    as_sarif,
     as_workflow_commands,
     list_annotations,
 )
-from quota_ops.report.review.code_scanning import as_code_quality, as_sarif
 from quota_ops.report.review.comment import GITHUB_LIMIT, MARKER, as_comment
 from tests.unit.report_sample import ALICE_RAISED, PLAN, PLANNED
 from tests.unit.review_sample import CODE_HOST, large_review, review_of
