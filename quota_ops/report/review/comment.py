@@ -16,8 +16,13 @@ from quota_ops.report.outline.formats import describe_uncommitted, escape_text, 
 from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.outline.row_table import Fold, fold_profiles
 from quota_ops.report.review.paragraphs import CUT, list_paragraphs, list_problems
-from quota_ops.report.review.rows import find_place, split_rows
-from quota_ops.report.review.verdict import describe_verdict, is_shown, summarize_review
+from quota_ops.report.review.rows import (
+    describe_verdict,
+    find_place,
+    is_shown,
+    split_rows,
+    summarize_review,
+)
 
 MARKER = "<!-- quota-ops review -->"
 """The first line of the comment, invisible, by which a later review finds it."""

@@ -18,8 +18,14 @@ from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.row_status import ReportRow
-from quota_ops.report.review.rows import ReviewRows, count_rejected, find_place, split_rows
-from quota_ops.report.review.verdict import UNJUDGED, list_policy_changes
+from quota_ops.report.review.rows import (
+    UNJUDGED,
+    ReviewRows,
+    count_rejected,
+    find_place,
+    list_policy_changes,
+    split_rows,
+)
 
 CUT = "… and {}; the report in the artifacts of this job lists all of them."
 _MOST_PROBLEMS, _MOST_LINES = 20, 6
