@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from quota_ops.cli import main
 from quota_ops.model.errors import InvalidInput
 from quota_ops.report.outline.layout import plain
-from quota_ops.report.screens.store_ping import store_ping_screen
+from quota_ops.report.screens.ping import store_ping_screen
 from quota_ops.store.places import ping as store_ping
 from quota_ops.store.places.ping import RACERS, ping_store
 from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store

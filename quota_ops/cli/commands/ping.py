@@ -54,7 +54,7 @@ def ping(session: "Session", output: str) -> None:
 
 
 def _ping_store(session: "Session", output: str) -> None:
-    from quota_ops.report.screens.store_ping import store_ping_json, store_ping_screen
+    from quota_ops.report.screens.ping import store_ping_json, store_ping_screen
     from quota_ops.store.places.ping import ping_store
 
     if session.run_store is None:
