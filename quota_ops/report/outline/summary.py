@@ -12,6 +12,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import name_trouble
 from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.outline import describe_stop
 from quota_ops.report.outline.past import describe_news, list_drift
 from quota_ops.report.outline.row_status import (
     ReportRow,
@@ -22,7 +23,6 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.outline.sentences import describe_protected
-from quota_ops.report.outline.stages import describe_stop
 
 
 class SyncStatus(StrEnum):

@@ -20,7 +20,7 @@ from quota_ops.report.outline.commands import list_overriding_ways
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
 from quota_ops.report.outline.formats import at_commit, duration, escape_text
 from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line, more_line
-from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
+from quota_ops.report.outline.outline import Topic, block_lines, list_blocks, stopped_stages
 from quota_ops.report.outline.row_status import (
     RowStatus,
     Section,
@@ -32,7 +32,6 @@ from quota_ops.report.outline.row_status import (
 )
 from quota_ops.report.outline.row_table import Fold, fold_profiles, plan_table
 from quota_ops.report.outline.sentences import describe_approval, name_protected
-from quota_ops.report.outline.stages import stopped_stages
 
 STOPPED = "Until this is corrected, runs of this cluster change nothing."
 CODEOWNERS = "CODEOWNERS"
