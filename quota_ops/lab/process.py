@@ -1,4 +1,4 @@
-"""Starts child processes, identifies them before it signals them, and locks files."""
+"""Starts child processes, waits until they respond, and identifies them before it signals them."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""The actions of the demo: commands, DAG runs, and changes outside Git."""
+"""The demo's folder, with the Kafka and Airflow that run in it, and its actions."""
 
 import os
 import shlex

@@ -1,4 +1,4 @@
-"""The effect of a changed quota in words."""
+"""The effects of changed quotas on clients, in words, and as a table for an inventory."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 

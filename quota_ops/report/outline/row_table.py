@@ -1,4 +1,4 @@
-"""Rows as a table of a screen."""
+"""Rows as a table of a screen; many rows that one profile moves are shown once."""
 
 import re
 from collections.abc import Callable, Sequence

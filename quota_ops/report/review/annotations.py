@@ -1,4 +1,4 @@
-"""Annotations: what a review has to say about one line, and GitHub's workflow commands for them."""
+"""Annotations: what a review has to say about one line, in the formats of GitHub and GitLab."""
 
 import json
 from collections.abc import Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""The rows of a review: what the branch changes, and the other differences of the cluster."""
+"""The rows of a review: what the branch changes, other differences, and the verdict on them."""
 
 from collections.abc import Callable
 from functools import lru_cache

@@ -1,4 +1,4 @@
-"""The result of a ping as a screen and as JSON."""
+"""The pings of a cluster and of a run store, as screens and as JSON."""
 
 from collections import Counter
 from collections.abc import Iterator
