@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.kafka import launch
+from quota_ops.lab import launch
 from quota_ops.lab.kafka.node import build_mark
 from quota_ops.lab.process import OwnProcess
 from tests.looking import seen_in_time
