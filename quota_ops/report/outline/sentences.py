@@ -5,7 +5,6 @@ from datetime import datetime, timedelta
 
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.clusters.cluster_facts import Absent, ClusterFacts, Metadata
-from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.plan import SHORT, Plan

@@ -9,7 +9,6 @@ from msgspec.structs import asdict
 
 from quota_ops.model.clusters.cluster_facts import Absent
 from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Operation, Right, StorePing
-from quota_ops.model.clusters.registration import Absent
 from quota_ops.model.runs.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.formats import duration, escape_text
