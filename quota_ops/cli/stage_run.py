@@ -10,31 +10,42 @@ import click
 
 from quota_ops.cli.approval import find_approver
 from quota_ops.cli.console import TEXT, show_progress, show_screen, warn_idle, warn_unnamed
-from quota_ops.cli.earlier_run import choose_resumed, open_run
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.run_end import load_report, next_command, record_run, show_run
 from quota_ops.cli.stage_options import StageOptions
 from quota_ops.desired.files import cluster_name
 from quota_ops.kafka.connection import find_connection
-from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import (
+    CannotJudge,
+    Claimed,
+    GuardsRefused,
+    InvalidInput,
+    QuotaOpsError,
+    Refused,
+)
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import BACK_OR_GONE
+from quota_ops.model.text import command
 from quota_ops.report.outline.row_status import RowStatus, report_rows
 from quota_ops.report.outline.summary import describe_unseen_brokers
-from quota_ops.runs.chain import CHAINS, SNAPSHOT_STAGES, list_sent, run_until_error
+from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.store.places.object_client import DENIED
 from quota_ops.store.places.run_store import (
     RunStore,
     find_outer_store,
+    find_run_store,
     named_store,
     open_place,
     store_of,
 )
+from quota_ops.store.retention import refuse_pruned
 from quota_ops.store.run.attempt import state_sent
-from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
+from quota_ops.store.run.files import ALTER, APPLIED, DESCRIBED, PLAN, REPORT
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.names import find_run
+from quota_ops.store.run.state import RunState
 
 if TYPE_CHECKING:
     from quota_ops.stages.plan.alter import TypedChanges
@@ -136,12 +147,71 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
     return begun.folder
 
 
+def open_run(named: str, run_store: str | None) -> RunFolder:
+    """Return the run that a person names, like `find_run`. Raises InvalidInput if it was pruned."""
+    folder = find_run(find_run_store(run_store), named)
+    refuse_pruned(folder)
+    return folder
+
+
+def open_unwritten_run(named: str, run_store: str | None, stage: str) -> RunFolder:
+    """Return the run that a person names, for a stage that starts the run over.
+
+    InvalidInput like `open_run`, or if the run wrote: its report and rollback need the files.
+    """
+    folder = open_run(named, run_store)
+    _refuse_written(folder, stage)
+    return folder
+
+
+def _refuse_written(folder: RunFolder, stage: str) -> None:
+    """Raise InvalidInput if the run wrote: `stage` would start it over."""
+    if RunState(folder).has_sent:
+        raise InvalidInput(
+            f"{folder.place} is a run that wrote: {stage} would replace files that its report and "
+            "rollback need",
+            f"Make a new plan: {command('plan', folder.about().cluster)}",
+        )
+
+
+def _choose_resumed(name: str, folder: RunFolder, typed: StageOptions) -> Sequence[str]:
+    """Choose the stages of a command on an earlier run; overridden guards are judged again."""
+    if name in {"diff", "plan"}:
+        _refuse_written(folder, name)
+    if name == "verify" and folder.has(ALTER):
+        _refuse_unwritten(folder)
+    stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
+    if folder.has(REPORT) and name in {"apply", "verify"}:
+        stages = (name, "report")  # `runs` reads it
+    if "apply" not in stages:
+        return stages
+    if typed.approve is None:
+        raise InvalidInput(f"{name} --run needs --approve DIGEST", _describe_digest(folder))
+    return ("plan", *stages) if typed.allow else stages
+
+
+def _refuse_unwritten(folder: RunFolder) -> None:
+    if not any(outcome.was_written for outcome in RunState(folder).outcomes):
+        raise InvalidInput(
+            f"{folder.place} wrote nothing that could be verified: no broker accepted its change",
+            f"How it ended: {command('show', folder.place)}",
+        )
+
+
+def _describe_digest(folder: RunFolder) -> str:
+    """Return the remedy for a missing digest: how to review the plan, and its digest."""
+    show = command("show", folder.place)
+    if not folder.has(PLAN):
+        return f"This run has no plan to approve. How it ended: {show}"
+    return f"If you reviewed this plan ({show}), add --approve {folder.read(PLAN).digest}"
+
+
 def _begin(name: str, typed: StageOptions) -> Begun:
     if typed.run_folder is not None:
         folder = open_run(typed.run_folder, typed.session.run_store)
         store = store_of(folder.place, named_store(typed.session.run_store))
         store.prepare()
-        stages = choose_resumed(name, folder, typed)
+        stages = _choose_resumed(name, folder, typed)
         return Begun(folder.with_cache(), store, Path(), stages, typed)
     store, cluster_folder = typed.session.store, typed.session.folder
     cluster = cluster_name(cluster_folder)
@@ -216,7 +286,13 @@ def run_begun(
             typed=alter,
             actual=typed.actual,
         )
-        return run_until_error(run, stages)
+        try:
+            run_stages(run, stages)
+        except Claimed:  # nothing began
+            raise
+        except QuotaOpsError as error:
+            return error
+        return None
 
 
 def _show_offline(actual: Path, folder: RunFolder, shown: Report, output: str) -> None:

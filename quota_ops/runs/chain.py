@@ -53,41 +53,26 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
     The plan lists the guards that block, so any other error is raised in preference to theirs.
     Raises Claimed, and runs no further stage, when another process applies the run.
     """
-    with ExitStack() as stack:
-        _run_in_order(run, stages, stack)
-
-
-def run_until_error(run: Run, stages: Sequence[str]) -> QuotaOpsError | None:
-    """Run stages like `run_stages`, and return its error; raise Claimed, as nothing began then."""
-    try:
-        run_stages(run, stages)
-    except Claimed:
-        raise
-    except QuotaOpsError as error:
-        return error
-    return None
-
-
-def _run_in_order(run: Run, stages: Sequence[str], stack: ExitStack) -> None:
     errors: list[QuotaOpsError] = []
     remaining: set[str] = set(stages)
-    for stage in stages:
-        if stage not in remaining:
-            continue
-        if stage == "apply":
-            run = replace(run, folder=stack.enter_context(claim_run(run.folder)))
-        try:
-            run_stage(run, stage)
-        except Claimed:
-            raise
-        except QuotaOpsError as error:
-            if isinstance(error, InvalidInput):
-                error = state_sent(error, list_sent(run.folder, stages), run.folder.place)
-            errors.append(error)
+    with ExitStack() as claims:
+        for stage in stages:
+            if stage not in remaining:
+                continue
+            if stage == "apply":
+                run = replace(run, folder=claims.enter_context(claim_run(run.folder)))
             try:
-                remaining &= _find_remaining(stage, run.folder)
-            except InvalidInput:  # the run store has failed, so no stage can record anything
-                break
+                run_stage(run, stage)
+            except Claimed:
+                raise
+            except QuotaOpsError as error:
+                if isinstance(error, InvalidInput):
+                    error = state_sent(error, list_sent(run.folder, stages), run.folder.place)
+                errors.append(error)
+                try:
+                    remaining &= _find_remaining(stage, run.folder)
+                except InvalidInput:  # the run store has failed, so no stage can record anything
+                    break
     if errors:
         raise next((error for error in errors if not isinstance(error, GuardsRefused)), errors[0])
 

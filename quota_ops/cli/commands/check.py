@@ -107,7 +107,7 @@ def check_clusters(
 
 def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
-    from quota_ops.cli.earlier_run import open_unwritten_run
+    from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.desired.read import find_cluster
     from quota_ops.stages.check import check_desired_state
 

@@ -129,7 +129,7 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
 
 def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ...], str, str]:
     """Describe a cluster into an earlier run's folder; return the rows, its folder and the id."""
-    from quota_ops.cli.earlier_run import open_unwritten_run
+    from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.quotas.entity import Entity
     from quota_ops.model.quotas.tables import ACTUAL
