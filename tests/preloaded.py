@@ -19,10 +19,12 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from tempfile import mkdtemp
+from threading import Lock
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
 _IMPORTED = ("quota_ops.cli.stage_run", "quota_ops.stages.report.forms", "duckdb", "kafka.admin")
+_STARTING = Lock()
 _PROGRAM = """\
 #!/bin/sh
 '''exec' '{python}' -ISE "$0" "$@"
@@ -38,12 +40,17 @@ sys.exit(code[0] if code else 1)
 """
 
 
-@cache
 def preloaded() -> Path:
     """Return the command that runs quota-ops, an executable of this name.
 
-    Its process starts with the first call.
+    Its process starts with the first call, also if threads make it at the same time.
     """
+    with _STARTING:
+        return _start()
+
+
+@cache
+def _start() -> Path:
     folder = Path(mkdtemp(prefix="quota-ops-preloaded-"))
     address, program = folder / "socket", folder / "quota-ops"
     program.write_text(_PROGRAM.format(python=sys.executable, address=str(address)))
