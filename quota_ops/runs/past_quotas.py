@@ -5,10 +5,12 @@ writes. Between two looks that saw the same value, that value was in force; betw
 different ones, nobody knows since when.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -17,7 +19,7 @@ from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
-from quota_ops.sql.history import read_events
+from quota_ops.sql.history import read_stored
 from quota_ops.stages.use.past_limits import Look, PastQuotas
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
@@ -63,15 +65,10 @@ def read_past_quotas(store: RunStore, cluster: str, cluster_id: str, start: date
     looks.reverse()
     first = min([start, *(look.at for look in looks[:1])])  # a run may have written since
     since = f"{first - _OVERLAP:%Y-%m-%d}"
-    events = read_events(store, NamedCluster((cluster,), cluster_id), since)
-    writes: dict[datetime, dict[tuple[str, str], float | None]] = {}
-    for row in events.rows:
-        if row.entity is not None and row.key is not None and row.found_by is not None:
-            at = datetime.fromisoformat(row.ended)
-            writes.setdefault(at, {})[row.entity, row.key] = row.found
-    for at, values in sorted(writes.items()):
-        _add_write(looks, at, values)
-    return PastQuotas(looks, owners, facts, (*troubles, *events.troubles))
+    writes, unread = read_stored(store, NamedCluster((cluster,), cluster_id), since)
+    for ended, of_end in groupby(writes, itemgetter(0)):
+        _add_write(looks, datetime.fromisoformat(ended), of_end, parse)
+    return PastQuotas(looks, owners, facts, (*troubles, *unread))
 
 
 class _Found(NamedTuple):
@@ -114,17 +111,20 @@ def _read_owners(
 
 
 def _add_write(
-    looks: list[Look], at: datetime, values: Mapping[tuple[str, str], float | None]
+    looks: list[Look],
+    at: datetime,
+    values: Iterable[tuple[str, str, str, float | None]],
+    parse: Callable[[str], Entity],
 ) -> None:
     """Add the look at the end of a run that wrote, if there is one before it."""
     before = [number for number, look in enumerate(looks) if look.at <= at]
     if not before:
         return
     stored = {key: {**limits} for key, limits in looks[before[-1]].stored.items()}
-    for (entity, key), value in values.items():
+    for _, entity, key, value in values:
         limits = stored.setdefault(key, {})
         if value is None:
-            limits.pop(Entity.parse(entity), None)
+            limits.pop(parse(entity), None)
         else:
-            limits[Entity.parse(entity)] = value
+            limits[parse(entity)] = value
     looks.insert(before[-1] + 1, Look(at, stored))

@@ -1,6 +1,7 @@
 """The events of quotas and clusters, computed from the history when a reader needs them."""
 
 from collections.abc import Collection
+from operator import itemgetter
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -132,6 +133,26 @@ def read_events(
         _to_rows(history.HISTORY, found["ends"]),
         troubles,
     )
+
+
+def read_stored(
+    store: RunStore, cluster: NamedCluster, since: str
+) -> tuple[list[tuple[str, str, str, float | None]], tuple[str, ...]]:
+    """Return what ends of runs since a day found after their writes, and what cannot be read.
+
+    That is the end, the entity, the key and the value, by time. Raises InvalidInput like
+    `read_events`.
+    """
+    rows, troubles = _read_rows(store, cluster, since, read_day)
+    names = ("ended", "run", "revision", "entity", "key", "found", "found_by")
+    columns = [parquet.to_values(rows[name]) for name in names]
+    newest = dict(sorted(zip(zip(*columns[:2], strict=True), columns[2], strict=True)))
+    found = [
+        (ended, entity, key, value)
+        for ended, run, revision, entity, key, value, by in zip(*columns, strict=True)
+        if entity and key and by and revision == newest[ended, run]
+    ]
+    return sorted(found, key=itemgetter(0)), troubles
 
 
 def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
