@@ -134,10 +134,10 @@ class SummedDays(NamedTuple):
         ).fetchall()
         return list(map(RecordedSeries._make, rows))
 
-    def list_highest(self) -> list[tuple[str, str | None, str | None, float]]:
-        """Return the key and the names of each series, and its highest use on any broker."""
+    def list_highest(self) -> list[tuple[str, str | None, str | None, float, bool]]:
+        """Return the key and names of each series, its highest use, whether it was throttled."""
         return self.db.execute(
-            "SELECT key, user_name, client_id, MAX(highest) FROM series"
+            "SELECT key, user_name, client_id, MAX(highest), BOOL_OR(throttled) FROM series"
             " WHERE is_number AND (user_name IS NOT NULL OR client_id IS NOT NULL)"
             " GROUP BY ALL ORDER BY ALL"
         ).fetchall()

@@ -109,6 +109,28 @@ def read_rates(
                     yield table
 
 
+def find_throttled_series(
+    source: UsageSource,
+    brokers: Collection[str],
+    key: str,
+    time: Time,
+    selection: Collection[SeriesNames],
+) -> set[SeriesNames]:
+    """Return which of some series were throttled at all on some brokers; UseUnknown as a query."""
+    if (metric := source.names.throttle_times.get(key)) is None:
+        return set()
+    with open_prometheus(source.connection) as server:
+        return {
+            names
+            for broker in brokers
+            for selector in _SeriesOf(server, source, broker, metric).list_selectors(selection)
+            for series in server.query(
+                f"max_over_time({selector}{format_range(*time)}) > 0", time.end
+            )
+            if (names := read_names(source, series)) in selection
+        }
+
+
 class _Labels(NamedTuple):
     """The labels of a series that name its clients, as they are; "" is no label."""
 
@@ -130,7 +152,7 @@ class _SeriesOf(Struct, frozen=True):
         by = f"count by ({names.user}, {names.client_id}) (last_over_time"
         found = {
             self._get_labels(series)
-            for selector in self._list_selectors(selection)
+            for selector in self.list_selectors(selection)
             for series in self.server.query(f"{by}({selector}{format_range(*time)}))", time.end)
             if selection is None or read_names(self.source, series) in selection
         }
@@ -157,7 +179,7 @@ class _SeriesOf(Struct, frozen=True):
         columns = [times, *of_all, users, client_ids, values]
         return _after(time.start, pa.table(columns, schema=SAMPLES))
 
-    def _list_selectors(self, selection: Selection) -> Iterator[str]:
+    def list_selectors(self, selection: Selection) -> Iterator[str]:
         """Yield selectors of the series, and perhaps of more than the selection."""
         if selection is None:
             yield self._select()

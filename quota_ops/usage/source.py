@@ -1,6 +1,6 @@
 """A source of samples, and samples as tables."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple, Self
 
 import pyarrow as pa
@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.usage.series import SeriesNames
 from quota_ops.model.usage.usage import Metric, UsagePolicy
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 from quota_ops.usage.labels import quote_text
@@ -42,11 +43,13 @@ class Samples(NamedTuple):
     """Rates as in SAMPLES, and the scrapes of the same brokers and time as in SCRAPES.
 
     Where no scrape succeeded, or none is recorded, use is unknown. Where one did, an entity
-    without a sample used nothing.
+    without a sample used nothing. `throttled` are the series that a broker throttled at all; it is
+    empty for a key of which brokers count all use of a throttled client.
     """
 
     rates: pa.Table
     up: pa.Table
+    throttled: Collection[SeriesNames] = ()
 
 
 class UsageSource(Struct, frozen=True):

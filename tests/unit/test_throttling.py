@@ -44,7 +44,7 @@ class Recorded:
         if why := self._case.get("unknown"):
             raise UseUnknown(why)
         start = NOW - timedelta(days=DAYS)
-        assert (key, *time) == (KEY, start, NOW)
+        assert (key, *time) == (self._case.get("key", KEY), start, NOW)
         rates = [
             (start + timedelta(minutes=minute), broker, key, *name, float(rate))
             for name, broker, minute, rate in self._list_minutes()
@@ -69,6 +69,7 @@ class Recorded:
                 value=NUMBER,
             ),
             table(scrapes, time=TIME, broker=TEXT, up=pa.bool_()),
+            [SeriesNames(user, None) for user in self._case.get("throttled", ())],
         )
 
     def _list_minutes(self) -> list[tuple[SeriesNames, str, int, float]]:
@@ -100,15 +101,16 @@ def table(rows: list[tuple[Any, ...]], **types: pa.DataType) -> pa.Table:
 
 def find(case: dict[str, Any]) -> Throttling:
     """Return what the writes of a case would have done."""
-    before = {Key(entity, KEY): float(value) for entity, value in case["stored"].items()}
+    key = case.get("key", KEY)
+    before = {Key(entity, key): float(value) for entity, value in case["stored"].items()}
     writes = [
         Difference(
             "id",
             entity,
-            KEY,
+            key,
             Kind.PENDING,
             Action.CLEAR if value is None else Action.SET,
-            before=before.get(Key(entity, KEY)),
+            before=before.get(Key(entity, key)),
             after=None if value is None else float(value),
         )
         for entity, value in case["writes"].items()

@@ -162,5 +162,5 @@ def predict(source: UsageSource, user: str, time: Time) -> tuple[float, float]:
     load, series = LOADS[user], SeriesNames(user, None)
     samples = read_samples(source, load.key, {series}, time)
     group = Group(Entity.of({USER: user}), load.limit, None, (series,))
-    (row,) = find_delays(*samples, list_shares(load.key, [group]), source.step)
+    (row,) = find_delays(*samples[:2], list_shares(load.key, [group]), source.step)
     return row.least, row.delayed

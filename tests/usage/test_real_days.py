@@ -18,6 +18,7 @@ from quota_ops.store.history.digests import list_past_days
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.overview import read_throttle_times
+from quota_ops.usage.samples import find_throttled_series
 from quota_ops.usage.source import UsageSource
 from tests.usage.busy_hour import BusyHour
 from tests.usage.lab import start_prometheus
@@ -76,17 +77,21 @@ def test_a_real_prometheus_has_the_same_days_and_delays(
         source = UsageSource.of(POLICY, find_prometheus("monitoring"))
         digest_days(store, "id", source, days)
         samples = read_samples(source, KEY, GROUP.series, Time(end - timedelta(days=7), end))
-        found = find_delays(*samples, list_shares(KEY, [GROUP]), POLICY.step)
+        found = find_delays(*samples[:2], list_shares(KEY, [GROUP]), POLICY.step)
         return read_use(store, "id", days), found
 
     with start_prometheus(tmp_path / "prometheus", {}) as real:
         from_real = read(real.url, "real")
         source = UsageSource.of(POLICY, find_prometheus("monitoring"))
         throttled = read_throttle_times(source, now - timedelta(minutes=1), 5.0)
+        names = {SeriesNames(user, None) for user in ("etl", "web", "zero")}
+        week = Time(now - timedelta(days=7), now)
+        held_back = find_throttled_series(source, ["kafka-1:9404"], KEY, week, names)
     with serve(busy.respond) as url:
         computed = read(url, "computed")
 
     assert from_real == computed
+    assert held_back == {SeriesNames("etl", None)}
     assert throttled == (1, {(KEY, SeriesNames("etl", None)): ("kafka-1:9404", 689.6)})
     (delays,) = from_real[1]
     assert (delays.seen, delays.least, delays.highest) == (

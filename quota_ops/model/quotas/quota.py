@@ -39,6 +39,11 @@ class Measured(NamedTuple):
     """Whether a throttled client has to send a request again, and may wait again for its response:
     brokers send an empty one, so a limit can throttle for longer than its bytes take."""
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether brokers count all that a client wants while they throttle it."""
+        return not (self.hides_use or self.is_repeated)
+
 
 class QuotaKey(Struct, frozen=True):
     """One key that Kafka knows, and everything that depends on the key: no other place lists keys.

@@ -73,8 +73,8 @@ class CutUse(NamedTuple):
     def is_bounded(self) -> bool:
         """Whether it cannot have throttled a group for longer than `longest`."""
         measured = QUOTA_KEYS[self.key].measured
-        is_open = measured is None or measured.hides_use or measured.is_repeated
-        return not is_open and self.worst is not None and self.worst.is_whole
+        is_known = measured is not None and measured.is_whole
+        return is_known and self.worst is not None and self.worst.is_whole
 
 
 class Throttling(Struct, frozen=True):

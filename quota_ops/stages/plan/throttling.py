@@ -44,8 +44,8 @@ ReadUse = Callable[[str, Collection[SeriesNames], Time], Samples]
 class PastUse(NamedTuple):
     """The highest use of each series on the recorded days, by key, on its busiest broker.
 
-    `days` is how many of the last seven complete days are recorded. `seen` is when each broker was
-    seen on them, by key.
+    It is infinite if what a throttled series wanted was not recorded. `days` is how many of the
+    last seven complete days are recorded. `seen` is when each broker was seen on them, by key.
     """
 
     highest: Mapping[str, Mapping[SeriesNames, float]]
@@ -322,12 +322,23 @@ def _simulate(
 
     time = Time(end - timedelta(days=DAYS), end)
     rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}
+    throttled: set[SeriesNames] = set()
     wanted = list(groups)
     for some in (wanted[at : at + GROUPS_AT_ONCE] for at in range(0, len(wanted), GROUPS_AT_ONCE)):
         samples = read(key, {name for group in some for name in group.series}, time)
-        for row in find_delays(*samples, list_shares(key, some), step):
+        throttled.update(samples.throttled)
+        for row in find_delays(samples.rates, samples.up, list_shares(key, some), step):
             rows[row.shared_by].append(row)
-    return {shared_by: _summarize(shared_by, some, brokers) for shared_by, some in rows.items()}
+    found: dict[str, Delays | str] = {}
+    for group in groups:
+        shared_by = str(group.entity)
+        delays = _summarize(shared_by, rows[shared_by], brokers)
+        if isinstance(delays, Delays) and not (
+            delays.delayed or throttled.isdisjoint(group.series)
+        ):
+            delays = f"{shared_by} was throttled, and brokers do not record what it wanted then"
+        found[shared_by] = delays
+    return found
 
 
 def list_shares(key: str, groups: Collection[Group]) -> list[ShareRow]:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from math import inf
 
 import pyarrow as pa
 
@@ -13,6 +14,7 @@ from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.model.usage.series import SeriesNames, Time
@@ -38,7 +40,13 @@ def read_samples(
     source: UsageSource, key: str, series: Collection[SeriesNames], time: Time
 ) -> Samples:
     """Return the use of some series of a key on all brokers; UseUnknown if it cannot be read."""
-    from quota_ops.usage.samples import has_unnamed, list_brokers, read_rates, read_scrapes  # noqa: PLC0415 - an HTTP client
+    from quota_ops.usage.samples import (  # noqa: PLC0415 - an HTTP client
+        find_throttled_series,
+        has_unnamed,
+        list_brokers,
+        read_rates,
+        read_scrapes,
+    )
 
     brokers = list_brokers(source, *time)
     if has_unnamed(source, key, time):
@@ -48,8 +56,16 @@ def read_samples(
         )
     rates = read_rates(source, brokers, key, time, selection=series)
     return Samples(
-        pa.concat_tables([SAMPLES.empty_table(), *rates]), read_scrapes(source, brokers, time)
+        pa.concat_tables([SAMPLES.empty_table(), *rates]),
+        read_scrapes(source, brokers, time),
+        () if _is_whole(key) else find_throttled_series(source, brokers, key, time, series),
     )
+
+
+def _is_whole(key: str) -> bool:
+    """Return whether brokers count all that a client wants of a key while they throttle it."""
+    measured = QUOTA_KEYS[key].measured
+    return measured is not None and measured.is_whole
 
 
 def write_throttling(
@@ -149,6 +165,8 @@ def read_past_use(store: RunStore, cluster_id: str, now: datetime) -> PastUse:
     digests = find_digests(store, cluster_id, list_past_days(now, DAYS))
     highest: dict[str, dict[SeriesNames, float]] = defaultdict(dict)
     with open_digests([*digests.values()], dict.fromkeys(digests, 0)) as use:
-        for key, *names, value in use.list_highest():
-            highest[key][SeriesNames(*names)] = value
+        for key, *names, value, is_throttled in use.list_highest():
+            # What it wanted may have been any more, so its samples are compared.
+            most = inf if is_throttled and not _is_whole(key) else value
+            highest[key][SeriesNames(*names)] = most
         return PastUse(highest, len(digests), use.read_seen())
