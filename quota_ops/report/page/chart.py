@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
 
-from leather import Chart, Line, Linear, Series, Temporal
 from markupsafe import Markup
 
 _CHART, _SPARKLINE = (420, 150), (120, 24)
@@ -58,6 +57,8 @@ def draw_chart(numbers: DailyNumber, tone: str) -> Markup:
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - a line has two ends
         return _markup("")
+    from leather import Chart  # noqa: PLC0415 - 40 modules, for pages with days
+
     chart: Any = Chart()
     chart.add_line(known, stroke_color="currentColor", width=2)
     low, high = _find_bounds(numbers)
@@ -76,6 +77,8 @@ def draw_sparkline(numbers: DailyNumber, tone: str) -> Markup:
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - as above
         return _markup("")
+    from leather import Line, Linear, Series, Temporal  # noqa: PLC0415 - as above
+
     days = Temporal(known[0][0], known[-1][0])
     shape: Any = Line(stroke_color="currentColor", width=1.5)
     scales = days, Linear(*_find_bounds(numbers))
