@@ -42,7 +42,7 @@ class _Entry(Struct):
 
     names: dict[str, str | None] = {}
     places: dict[str, Span] = {}
-    limits: list[Limit] = []
+    limits: dict[str, Limit] = {}
     has_limits: bool = False
     reason: str | None = None
     values: int = 1
@@ -83,11 +83,11 @@ class _Entry(Struct):
 
     def add_limit(self, name: str, value: str, place: Span) -> None:
         """Add a limit. Raises ValueError unless it is valid and new."""
-        if name not in QUOTA_KEYS or any(limit.key == name for limit in self.limits):
+        if name not in QUOTA_KEYS or name in self.limits:
             raise _Unread
         self.values += 2
         key = QUOTA_KEYS[name]
-        self.limits.append(Limit(key.name, parse_limit(key, value), value, place))
+        self.limits[name] = Limit(key.name, parse_limit(key, value), value, place)
 
 
 def read_quota_lines(source: Source, room: SizeBudget) -> QuotasFile | None:
@@ -169,9 +169,9 @@ def _read_note(text: str) -> str:
 def _make_quota(source: Source, owner: str, entry: _Entry) -> Quota:
     """Return the quota of an entry. Raises ValueError if its fields do not fit together."""
     names = entry.names
-    fits = all(QUOTA_KEYS[limit.key].types.issuperset(names) for limit in entry.limits)
+    fits = all(QUOTA_KEYS[key].types.issuperset(names) for key in entry.limits)
     if not fits or not names or not entry.limits or (IP in names and len(names) > 1):
         raise _Unread
     span = entry.places[next(kind for kind in ENTITY_TYPES if kind in names)]
-    limits = tuple(entry.limits)
+    limits = tuple(entry.limits.values())
     return Quota(source, owner, span, Entity.of(names), limits, entry.reason, ())
