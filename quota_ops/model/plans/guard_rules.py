@@ -331,8 +331,10 @@ def _clients(clients: InventoryEffects | None, risks: Risks, grounds: Grounds) -
 def _throttling(writes: Sequence[Difference], grounds: Grounds) -> Findings:
     """Yield the finding of the guard that compares cuts with recent use."""
     most, found = grounds.find_threshold("would_throttle"), grounds.throttling
+    if found is None:
+        return
     rows = [row for row in writes if is_blocked_by(Guard.WOULD_THROTTLE, row, grounds)]
-    if not rows or found is None:
+    if not rows:
         return
     cuts = [grounds.cuts[row.id] for row in rows]
     throttled = [row for row, cut in zip(rows, cuts, strict=True) if cut.longest > 60 * most.value]
@@ -367,6 +369,8 @@ class Rule(NamedTuple):
 
     finds: RowTest
     describe: Callable[[Sequence[Judged], Grounds], str] | None = None
+    kind: Kind | None = None
+    """The kind of all these writes; None if they may be of any kind."""
 
 
 def _of_limits(
@@ -384,22 +388,22 @@ def _of_limits(
     )
 
 
+def _is_new(row: Difference, _risk: Risk | None, _grounds: Grounds) -> bool:
+    return not row.is_return
+
+
 def _of_kind(kind: Kind, words: str) -> Rule:
-    return Rule(
-        lambda row, _risk, _grounds: row.kind is kind and not row.is_return,
-        lambda found, _grounds: f"{_name(found)} {words}",
-    )
+    return Rule(_is_new, lambda found, _grounds: f"{_name(found)} {words}", kind)
 
 
 def _of_drift(kind: Kind, describe: Callable[[Sequence[Judged]], str]) -> Rule:
     """Return the rule of a guard that blocks only if the policy does not repair all drift."""
     return Rule(
         lambda row, _risk, grounds: (
-            row.kind is kind
-            and not row.is_return
-            and grounds.strict.drift is not DriftPolicy.REPAIR
+            not row.is_return and grounds.strict.drift is not DriftPolicy.REPAIR
         ),
         lambda found, grounds: f"{describe(found)}, and {grounds.drift_words}",
+        kind,
     )
 
 
@@ -447,7 +451,7 @@ _RULES: Mapping[str, Rule] = {
     ),
     Guard.DRIFT: _of_drift(Kind.DRIFTED, lambda found: f"{_name(found)} changed on the cluster"),
     Guard.LATE_WRITE: _of_drift(Kind.LATE_WRITE, _describe_late),
-    Guard.RETURNED: Rule(_of_kind(Kind.RETURNED, "").finds, _describe_returned),
+    Guard.RETURNED: Rule(_is_new, _describe_returned, Kind.RETURNED),
     Guard.UNPROTECTED: Rule(
         lambda row, _risk, grounds: grounds.is_unprotected(row), _describe_unprotected
     ),
@@ -466,10 +470,14 @@ _RULES: Mapping[str, Rule] = {
 def _judge_rows(writes: Sequence[Difference], risks: Risks, grounds: Grounds) -> Findings:
     """Yield the findings of the guards that judge each row by itself."""
     judged = [(row, risks.get(row.id)) for row in writes]
+    by_kind = defaultdict[Kind | None, list[Judged]](list, {None: judged})
+    for row, risk in judged:
+        by_kind[row.kind].append((row, risk))
     for guard, rule in _RULES.items():
         if rule.describe is None:
             continue
-        if found := [(row, risk) for row, risk in judged if rule.finds(row, risk, grounds)]:
+        some = by_kind[rule.kind]
+        if found := [(row, risk) for row, risk in some if rule.finds(row, risk, grounds)]:
             yield make_finding(guard, rule.describe(found, grounds), [row for row, _ in found])
 
 
@@ -480,4 +488,6 @@ def is_blocked_by(guard: str, row: Difference, grounds: Grounds, risk: Risk | No
     show it.
     """
     rule = _RULES.get(guard)
-    return rule is not None and row.action in WRITES and rule.finds(row, risk, grounds)
+    if rule is None or row.action not in WRITES or rule.kind not in (None, row.kind):
+        return False
+    return rule.finds(row, risk, grounds)

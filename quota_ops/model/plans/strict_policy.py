@@ -93,11 +93,12 @@ class Grounds:
 
     def is_unprotected(self, row: Difference) -> bool:
         """Return whether an earlier policy left a row alone that the new one may write."""
-        return any(is_unprotected(row) for is_unprotected in self._freed)
+        return bool(self._freed) and any(is_unprotected(row) for is_unprotected in self._freed)
 
     @cached_property
     def _freed(self) -> list[Callable[[Difference], bool]]:
-        return [_build_unprotected_filter(self.policy, applied) for applied in self.earlier]
+        filters = (_build_unprotected_filter(self.policy, applied) for applied in self.earlier)
+        return [frees for frees in filters if frees is not None]
 
     @property
     def drift_words(self) -> str:
@@ -107,14 +108,19 @@ class Grounds:
         return f"the {self.source} policy sets {self.strict.drift}"
 
 
-def _build_unprotected_filter(policy: Policy, applied: Policy) -> Callable[[Difference], bool]:
-    """Return a test for rows that the applied policy left alone and the new one may write."""
+def _build_unprotected_filter(
+    policy: Policy, applied: Policy
+) -> Callable[[Difference], bool] | None:
+    """Return a test for rows that the applied policy left alone and the new one may write.
+
+    None if there can be none.
+    """
     freed = FilterIndex(set(applied.protect) - set(policy.protect))
     scope = FilterIndex(applied.scope)
     widened = set(policy.scope) != set(applied.scope)
     clears = policy.clear_unmanaged and not applied.clear_unmanaged
     if not (set(applied.protect) - set(policy.protect) or widened or clears):
-        return lambda _row: False
+        return None
 
     def is_unprotected(row: Difference) -> bool:
         entity = Entity.parse(row.entity)
