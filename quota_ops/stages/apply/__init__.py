@@ -101,7 +101,9 @@ def apply_plan(
         records.holds,
         watch_releases(folder, part, records, noted),
         {row.id: row.until for row in part.writes if row.until is not None},
-        frozenset({row.id for row in plan.writes} - {row.id for row in part.writes}),
+        frozenset()
+        if part is plan
+        else frozenset({row.id for row in plan.writes} - {row.id for row in part.writes}),
         find_moved,
         lost,
     )
@@ -189,11 +191,12 @@ class _Writer(Struct):
             self.described = _describe(self.cluster, checks.find_moved, checks.lost)
         refuse_while_paused(checks.policy)
         stored = self.described.stored
-        to_send, kept = list[BatchRow](), dict[_Reason, list[BatchRow]]()
+        kept = dict[_Reason, list[BatchRow]]()
         reasons = self._find_reasons(rows, released)
-        for row in rows:
-            reason = reasons.get(row.id)
-            (to_send if reason is None else kept.setdefault(reason, [])).append(row)
+        for row in rows if reasons else ():
+            if reason := reasons.get(row.id):
+                kept.setdefault(reason, []).append(row)
+        to_send = [row for row in rows if row.id not in reasons] if reasons else rows
         others = tuple(
             _with_values(outcome, stored)
             for (status, message), some in kept.items()
@@ -201,8 +204,9 @@ class _Writer(Struct):
         )
         cleared = self._clear_lost(number, to_send, others)
         failed = tuple(outcome for outcome in cleared if outcome.status is not Status.ACCEPTED)
-        left = {row for outcome in failed for row in outcome.rows}
-        others, to_send = (*others, *failed), [row for row in to_send if row.id not in left]
+        if failed:
+            left = {row for outcome in failed for row in outcome.rows}
+            others, to_send = (*others, *failed), [row for row in to_send if row.id not in left]
         if not to_send:
             return others
         sent, stored = send_noted(
@@ -214,18 +218,21 @@ class _Writer(Struct):
     def _find_reasons(self, rows: Sequence[BatchRow], released: Keys) -> dict[Key, _Reason]:
         """Return why rows are not sent now; of several reasons, the last one below counts."""
         checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
-        already = {row.id for row in rows if row.is_stored(stored)}
-        skipped = already | checks.waiting
-        on_hold = held_among({row.entity for row in rows if row.id not in skipped}, checks.holds)
+        planned = {row.id: row for row in rows}
+        already = {place for place, row in planned.items() if same(stored.get(place), row.after)}
+        not_skipped = planned.keys() - already - checks.waiting
+        on_hold = held_among({entity for entity, _ in not_skipped}, checks.holds)
         stale = (
-            row.id for row in rows if not is_as_planned(row.before, row.after, stored.get(row.id))
+            place
+            for place, row in planned.items()
+            if not is_as_planned(row.before, row.after, stored.get(place))
         )
         over = {
             row: f"Git declares another value since {at}"
             for row, at in checks.ends.items()
             if at <= now
         }
-        held = {row.id: on_hold[row.entity].text for row in rows if row.entity in on_hold}
+        held = {place: on_hold[place.entity].text for place in planned if place.entity in on_hold}
         return {
             **dict.fromkeys(stale, (Status.STALE, None)),
             **dict.fromkeys(released, (Status.STALE, "released since the plan was made")),
@@ -244,7 +251,7 @@ class _Writer(Struct):
     ) -> tuple[Outcome, ...]:
         """Clear the lost limits among some rows: the controller sets no value that is stored."""
         lost = {row.id for row in self.checks.lost}
-        clears = [row._replace(after=None) for row in rows if row.id in lost]
+        clears = [row._replace(after=None) for row in rows if row.id in lost] if lost else []
         if not clears:
             return ()
         rest = build_outcomes(

@@ -52,13 +52,14 @@ def record_intents(
         )
         for row in plan.writes
     ]
-    cleared = {row.id for row in lost}
-    intents += [row._replace(value=None) for row in intents if row.id in cleared]
+    if cleared := {row.id for row in lost}:
+        intents += [row._replace(value=None) for row in intents if row.id in cleared]
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         refuse_if_overtaken(folder, records)  # again after each lost race
         released = find_unmanaged_since(plan, rows.values())
-        ledger_edits.intend(rows, (row for row in intents if row.id not in released), stored)
+        kept = [row for row in intents if row.id not in released] if released else intents
+        ledger_edits.intend(rows, kept, stored)
 
     return ledger.change(records, edit)
 
