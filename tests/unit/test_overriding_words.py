@@ -1,6 +1,7 @@
 """The words about an overriding quota, and the declared one of which it takes clients."""
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import OverrideRow, Side
@@ -82,7 +83,7 @@ def test_an_overriding_quota_of_several_takes_all_of_its_clients() -> None:
 def test_the_clients_that_another_quota_of_the_user_takes_are_not_counted_twice() -> None:
     """Every client id has the limit of the user's other quota, and only other clients this one."""
     row = row_of("user=zoe", 900.0, {"user=<default>": 5000.0})
-    both = row._replace(undeclared=frozenset({"user=zoe", "client-id=<default>,user=zoe"}))
+    both = replace(row, undeclared=frozenset({"user=zoe", "client-id=<default>,user=zoe"}))
 
     assert overriding_clients(row) == "user zoe"
     assert overriding(both) == (

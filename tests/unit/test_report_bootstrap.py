@@ -75,4 +75,4 @@ def test_what_an_unknown_broker_holds_instead() -> None:
     row = report_rows(APPLIED)[0]
     seen = RowVerdict("user=a", "request_percentage", 2.0, Verdict.DIFFERS, ((BOOTSTRAP, 1.0),))
 
-    assert result(row._replace(verdict=seen), APPLIED.brokers) == "the bootstrap address stores 1 %"
+    assert result(replace(row, verdict=seen), APPLIED.brokers) == "the bootstrap address stores 1 %"

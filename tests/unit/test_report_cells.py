@@ -3,6 +3,7 @@
 from math import inf, nan
 
 import pytest
+from msgspec.structs import replace
 
 from quota_ops.model.clusters.cluster_facts import Absent
 from quota_ops.model.plans.ledger_edits import CLEARED
@@ -28,7 +29,7 @@ from tests.unit.report_sample import (
 
 def row_of(one: Difference, **more: object) -> ReportRow:
     """Return a row without a place."""
-    return ReportRow(one, RowStatus.PENDING)._replace(**more)  # type: ignore[arg-type]
+    return replace(ReportRow(one, RowStatus.PENDING), **more)
 
 
 GONE = difference({"user": "x"}, "k", (Kind.GONE, Action.FORGET), None, None, **AGREED)

@@ -132,7 +132,7 @@ def test_a_value_that_yaml_cannot_declare_is_not_accepted() -> None:
     report = report_of()
     row = report_rows(report)[0]
     assert row.difference.before is not None
-    nan = row._replace(difference=row.difference._replace(before=float("nan")))
+    nan = replace(row, difference=row.difference._replace(before=float("nan")))
 
     assert format_accept_options(row, report) == " --key producer_byte_rate"
     assert format_accept_options(nan, report) == ""

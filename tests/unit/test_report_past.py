@@ -79,7 +79,7 @@ def test_since_when_a_row_has_its_value() -> None:
     That is when the run before found no drift or, if it did, when the ledger last had the value.
     """
     row = report_rows(report_of())[0]
-    row = row._replace(difference=RAISED._replace(since="2026-11-21T08:00:00Z"))
+    row = replace(row, difference=RAISED._replace(since="2026-11-21T08:00:00Z"))
 
     found = [find_since(row, report_of(*known).past) for known in ((ALTERED,), ())]
     assert found == ["2026-11-21 09:00 UTC", "after 2026-11-21 08:00 UTC"]

@@ -7,7 +7,8 @@ from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.plans.effect import Effect, Risk
 from quota_ops.model.plans.guard_rules import is_blocked_by
@@ -76,7 +77,7 @@ class Section(StrEnum):
         return "Would change" if self is Section.CHANGE and not applied else self.value
 
 
-class ReportRow(NamedTuple):
+class ReportRow(Struct, frozen=True, gc=False):
     """A difference, its outcomes and its verdict; `guards` block the plan because of this row."""
 
     difference: Difference
