@@ -81,7 +81,8 @@ def text_of(parts: tuple[tuple[str, str | None], ...]) -> str:
     """Return the text of the entity with these parts, which are sorted by type."""
     return ",".join(
         [
-            f"{_quoted(kind)}={DEFAULT_TEXT if name is None else _quoted(name)}"
+            f"{kind if kind in ENTITY_TYPES else _quoted(kind)}="
+            f"{DEFAULT_TEXT if name is None else _quoted(name)}"
             for kind, name in parts
         ]
     )
