@@ -39,6 +39,10 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
 
 def read_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
     """Return the managed quotas that get a different owner than in the ledger."""
+    return folder.read_cached("owner changes", lambda: _find_owner_changes(folder))
+
+
+def _find_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
     if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
         return ()
     ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)

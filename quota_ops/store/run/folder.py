@@ -25,7 +25,7 @@ from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import BatchRow, OverrideRow, Side, group_by_batch
-from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES, Row, Table
+from quota_ops.model.quotas.tables import DIFFERENCES, LEDGER, OVERRIDES, Row, Table
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
 from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failure
@@ -42,7 +42,7 @@ Parsed = TypeVar("Parsed")
 Content = TypeVar("Content")
 _log = logging.getLogger(__name__)
 _KINDS, _ACTIONS = ({word.value: word for word in words} for words in (Kind, Action))
-_DERIVED = {files.PLAN: "plan", DIFFERENCES.file: "batches"}
+_DERIVED = {files.PLAN: "plan", DIFFERENCES.file: "batches", LEDGER.file: "owner changes"}
 """The values that are made of several artifacts, by the one whose change makes them invalid."""
 
 
