@@ -82,8 +82,8 @@ def intend(
     later run could know that the value is managed.
     """
     intents = tuple(intents)
-    current = find_current(rows.values(), {row.id for row in intents})
-    replaced = [(current[row.id], row) for row in intents if row.id in current]
+    current = find_current(rows.values(), {row.id for row in intents}) if rows else {}
+    replaced = [(current[row.id], row) for row in intents if row.id in current] if current else []
     confirm(
         rows,
         [

@@ -62,7 +62,7 @@ def update_ledger(
     foreign = _find_foreign(folder)
     new = verified.keys() - RunState(folder).find_verified(frozenset(verified))
     rows, cleared = _list_rows(run, verified, new, foreign)
-    given_back = {row.id for row in rows} & foreign
+    given_back = {row.id for row in rows if row.value is None and row.id in foreign}
     reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
     answered = verified.keys() - find_open(run.outcomes)
     name, number = run.about.run, run.about.sequence
