@@ -20,7 +20,14 @@ from quota_ops.model.usage.series import SeriesNames, Time
 from quota_ops.model.usage.usage import Metric
 from quota_ops.usage.labels import quote_text
 from quota_ops.usage.prometheus import Prometheus, QueryTooLarge, open_prometheus
-from quota_ops.usage.samples import UP, format_range, list_brokers, read_names, read_scrapes
+from quota_ops.usage.samples import (
+    UP,
+    find_broker,
+    format_range,
+    list_brokers,
+    read_names,
+    read_scrapes,
+)
 from quota_ops.usage.scrapes import find_seen
 from quota_ops.usage.source import UsageSource
 
@@ -93,8 +100,8 @@ def read_throttled(
 
 def read_throttle_times(
     source: UsageSource, at: datetime, patience: float | None
-) -> tuple[int, dict[tuple[str, SeriesNames], tuple[str, float]]]:
-    """Return how many brokers are up, and who was throttled in the minute before a time.
+) -> tuple[set[str], dict[tuple[str, SeriesNames], tuple[str, float]]]:
+    """Return which brokers are up, and who was throttled in the minute before a time.
 
     By key and names: the broker where the mean delay is longest, and that delay in ms. Raises
     UseUnknown if it could not be read within `patience` seconds a query, or nothing is exported.
@@ -119,7 +126,7 @@ def read_throttle_times(
         if not found and not any(server.query(f"count({each})", at) for each in selectors.values()):
             raise UseUnknown("Prometheus has no throttle time of any client")
         up = server.query(f"{source.select(UP)} == 1", at)
-        return len({series.metric.get(source.broker) for series in up}), found
+        return {find_broker(source, series) for series in up}, found
 
 
 def _query(

@@ -92,7 +92,10 @@ def test_a_real_prometheus_has_the_same_days_and_delays(
 
     assert from_real == computed
     assert held_back == {SeriesNames("etl", None)}
-    assert throttled == (1, {(KEY, SeriesNames("etl", None)): ("kafka-1:9404", 689.6)})
+    assert throttled == (
+        {"kafka-1:9404"},
+        {(KEY, SeriesNames("etl", None)): ("kafka-1:9404", 689.6)},
+    )
     (delays,) = from_real[1]
     assert (delays.seen, delays.least, delays.highest) == (
         [(0, 7 * 86400)],

@@ -181,8 +181,7 @@ def test_time_without_any_series_of_a_key_proves_nothing(store: RunStore) -> Non
         assert f"\n1 client used {KEY} without a limit.\n" in shown
 
 
-@pytest.mark.usefixtures("store")
-def test_who_is_throttled_now_is_listed() -> None:
+def test_who_is_throttled_now_is_listed(store: RunStore) -> None:
     """The clients that brokers throttle at this moment are listed with their limit and owner.
 
     If some have no names, the labels are wrong, and those of others may be.
@@ -194,9 +193,21 @@ def test_who_is_throttled_now_is_listed() -> None:
         body = respond(asked._replace(query=query), headers).body
         return Answer(200, body.replace('"user": "etl", ', ""))
 
+    def add_broker(answer: Answer) -> Answer:
+        found = json.loads(answer.body)
+        labels = {"instance": "other-9:9404"}
+        for series in list(found["data"]["result"]):
+            found["data"]["result"].append(series | {"metric": series["metric"] | labels})
+        return Answer(200, json.dumps(found))
+
     with serve(respond) as url:
         Path("monitoring.properties").write_text(f"url={url}\n")
         text, values = call("usage", "--now"), call("usage", "--now", "--format", "json")
+    with serve(lambda *asked: add_broker(respond(*asked))) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        more = call("usage", "--now")
+        leave_look(store, NOW, {"user=etl": {KEY: 1_000_000}}, owners=OWNERS, hosts=["kafka-1"])
+        named = call("usage", "--now")
     with serve(lose_names) as url:
         Path("monitoring.properties").write_text(f"url={url}\n")
         lost = call("usage", "--now", "--format", "csv")
@@ -212,6 +223,11 @@ def test_who_is_throttled_now_is_listed() -> None:
         ),
     )
     assert json.loads(values[1])["clients"][0]["wait"] == 689.6
+    shown = "1 client was throttled in the minute before 2026-11-26 04:00 UTC; "
+    unknown = "2 brokers were scraped and 1 registered: match may select another cluster, whose "
+    assert more[1].splitlines()[-1].startswith(f"{shown}{unknown}use is counted here, or a broker")
+    unknown = "of other-9:9404, which no run found registered, it is not known whether their "
+    assert named[1].splitlines()[-1].startswith(f"{shown}{unknown}clients are of this cluster. A ")
     why = f"some series of throttle times of {KEY} have no names of clients, so all of them may be"
     remedy = "  Run usage --probe: it shows the labels that they have.\n"
     assert lost == (6, f"{why} of others\n{remedy}")

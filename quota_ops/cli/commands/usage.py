@@ -136,7 +136,7 @@ def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
 
     policy = session.policy
     past = read_past_quotas(session.store, policy.cluster, policy.cluster_id, at)
-    brokers = len(past.facts.brokers) if past.facts else 0
+    brokers = past.facts.brokers if past.facts else ()
     found = find_throttled(find_source(policy), at, brokers, lambda: past)
     clients = [client._asdict() for client in found.clients]
     show_result(
@@ -147,6 +147,7 @@ def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
             "at": found.at,
             "brokers_seen": found.seen,
             "registered_brokers": found.brokers,
+            "other_brokers": found.others,
             "clients": clients,
         },
         rows=lambda: clients,

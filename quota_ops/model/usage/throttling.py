@@ -111,7 +111,8 @@ class ThrottledNow(Struct, frozen=True):
     """The clients that brokers throttled in the minute before `at`, an ISO 8601 time.
 
     `clients` are those with the longest wait, on the broker where it is longest, of `count`. Of
-    `brokers`, the registered ones, `seen` were scraped. `trouble` is why it is unknown.
+    `brokers`, the registered ones, `seen` were scraped. `others` are scraped brokers that are not
+    registered, as far as labels show it. `trouble` is why it is unknown.
     """
 
     at: str
@@ -120,3 +121,4 @@ class ThrottledNow(Struct, frozen=True):
     seen: int = 0
     brokers: int = 0
     trouble: str | None = None
+    others: tuple[str, ...] = ()

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.text import counted, plural
 from quota_ops.model.usage.throttling import ThrottledNow
+from quota_ops.model.usage.use import explain_others
 from quota_ops.report.outline.formats import duration, moment
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, line
 
@@ -30,6 +31,11 @@ def describe_throttled(found: ThrottledNow) -> str:
     if found.seen < found.brokers:
         brokers = f"{found.seen} of {counted(found.brokers, 'broker')}"
         text += f"; {brokers} were scraped, so the others are unknown"
+    if found.others:
+        text += f"; of {', '.join(found.others)}, which no run found registered, it is not known"
+        text += " whether their clients are of this cluster"
+    elif found.seen > found.brokers > 0:
+        text += f"; {explain_others(found.seen, found.brokers).rstrip('.')}"
     return f"{text}. A delay is the mean of the throttled responses, not a share of time."
 
 

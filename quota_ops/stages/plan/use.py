@@ -120,7 +120,7 @@ def write_throttled(
     if plan.policy.usage is None:
         return
     now, facts = datetime.now(UTC), folder.find(FACTS)
-    brokers = len(facts.brokers) if facts else 0
+    brokers = facts.brokers if facts else ()
     read_past = partial(_read_stored, folder, now)
     try:
         source = UsageSource.of(plan.policy.usage, find_use(plan.policy.usage.prometheus))

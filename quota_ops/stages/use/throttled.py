@@ -1,8 +1,12 @@
 """The clients that brokers throttle at a moment, with the quotas that decide."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 
+from msgspec.structs import replace
+
+from quota_ops.model.clusters.cluster_facts import BrokerFacts
+from quota_ops.model.clusters.scraped_brokers import ScrapedBrokers, match_brokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.series import SeriesNames
@@ -15,7 +19,7 @@ from quota_ops.usage.source import UsageSource
 def find_throttled(
     source: UsageSource,
     now: datetime,
-    brokers: int,
+    brokers: Sequence[BrokerFacts],
     read_past: Callable[[], PastQuotas],
     *,
     patience: float | None = None,
@@ -23,19 +27,23 @@ def find_throttled(
 ) -> ThrottledNow:
     """Return the `most` clients that wait longest, beside the limits that a run saw last.
 
-    `brokers` is how many are registered. `read_past` is called only if a client waits.
+    `brokers` are the registered ones. `read_past` is called only if a client waits.
 
     Raises UseUnknown if it cannot be read within `patience` seconds a query.
     """
     from quota_ops.usage.overview import read_throttle_times  # noqa: PLC0415 - an HTTP client
 
-    seen, waits = read_throttle_times(source, now, patience)
+    up, waits = read_throttle_times(source, now, patience)
+    others = (match_brokers(up, brokers) or ScrapedBrokers()).others
     longest = sorted(waits.items(), key=lambda found: -found[1][1])[:most]
+    found = ThrottledNow(
+        iso_utc(now), (), len(waits), len(up) - len(others), len(brokers), others=others
+    )
     if not longest:
-        return ThrottledNow(iso_utc(now), (), 0, seen, brokers)
+        return found
     past = read_past()
-    clients = tuple(_describe(past, key, names, *found) for (key, names), found in longest)
-    return ThrottledNow(iso_utc(now), clients, len(waits), seen, brokers)
+    clients = (_describe(past, key, names, *longer) for (key, names), longer in longest)
+    return replace(found, clients=tuple(clients))
 
 
 def _describe(
