@@ -17,7 +17,7 @@ from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait
 
 from quota_ops.connections.deadlines import call_within
 from quota_ops.model.errors import InvalidInput, UseUnknown
-from quota_ops.model.text import clean_text
+from quota_ops.model.text import clean_text, counted
 from quota_ops.usage.connection import PrometheusConnection
 
 _CONNECT, _READ = 5.0, 120.0
@@ -28,7 +28,7 @@ _LARGEST = 64 * 2**20
 """The most bytes of a response; a larger one is divided into smaller queries."""
 _LONGEST = 300
 """The most characters of a server's text in an error."""
-_APART = 600.0
+_APART = 60.0
 """By how many seconds clocks may differ."""
 _ATTEMPTS = 3
 _TRY_AGAIN = frozenset({429, 502, 503, 504})
@@ -123,6 +123,7 @@ class Prometheus:
 
         def send() -> tuple[httpx.Response, bytes]:
             with self.client.stream("POST", url, data=form) as response:
+                self._compare_clocks(response.headers.get("Date"))  # before a body takes its time
                 return response, _read_body(response)
 
         try:
@@ -138,7 +139,6 @@ class Prometheus:
                 f"{self._name()} cannot be reached: {_explain(error)}",
                 "Check its url in the connection, and the network.",
             ) from None
-        self._compare_clocks(response.headers.get("Date"))
         if response.status_code in _TRY_AGAIN:
             raise self._reject(_Busy, response.status_code, body, FAILED)
         try:
@@ -174,10 +174,11 @@ class Prometheus:
             return
         ahead = (datetime.now(UTC) - theirs.replace(tzinfo=UTC)).total_seconds()
         if abs(ahead) > _APART:
+            minutes = counted(round(abs(ahead) / 60), "minute")
             verb = "ahead of" if ahead > 0 else "behind"
             raise UseUnknown(
-                f"the clock of this machine is {abs(ahead) / 3600:.1f} hours {verb} that of "
-                f"{self._name()}, so which days are over is unknown",
+                f"the clock of this machine is {minutes} {verb} that of "
+                f"{self._name()}, so which samples are of which time is unknown",
                 "Correct the clock that is wrong.",
             )
 

@@ -215,14 +215,14 @@ def test_a_response_that_comes_by_single_bytes_is_given_up(
 
 
 def test_a_clock_that_is_off_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If this machine's clock is not the server's, nobody knows which days are over."""
-    date = format_datetime(datetime.now(UTC) - timedelta(hours=25), usegmt=True)
+    """If this machine's clock is not the server's, nobody knows which minute was the last one."""
+    date = format_datetime(datetime.now(UTC) + timedelta(minutes=2), usegmt=True)
     monkeypatch.setattr(BaseHTTPRequestHandler, "date_time_string", lambda _handler: date)
     with serve(lambda _asked, _headers: NOTHING) as url, pytest.raises(UseUnknown) as raised:
         list_brokers(UsageSource.of(POLICY, connect(url)), START, END)
     assert raised.value.message == (
-        "the clock of this machine is 25.0 hours ahead of that of the Prometheus monitoring "
-        f"({url}), so which days are over is unknown"
+        "the clock of this machine is 2 minutes behind that of the Prometheus monitoring "
+        f"({url}), so which samples are of which time is unknown"
     )
 
 
