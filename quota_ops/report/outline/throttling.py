@@ -78,7 +78,10 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
     hidden = ""
     if worst.at_present:
         reached = format_seconds(worst.at_present, floor)
-        hidden = f"; it was at its present limit for {reached}, and delays add to those of that"
+        hidden = (
+            f"; it used 97 % of its present limit or more for {reached}, and delays add to those "
+            "of that limit if it was in force then"
+        )
     return (
         f"would have throttled {worst.shared_by} for {span} in the last {days} days"
         f"{'' if is_open else delays} ({seen}, broker {worst.broker}{hidden})"
