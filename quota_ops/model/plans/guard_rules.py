@@ -337,17 +337,18 @@ def _throttling(writes: Sequence[Difference], grounds: Grounds) -> Findings:
     if not rows:
         return
     cuts = [grounds.cuts[row.id] for row in rows]
-    throttled = [row for row, cut in zip(rows, cuts, strict=True) if cut.longest > 60 * most.value]
+    longest = sorted(rows, key=lambda row: -grounds.cuts[row.id].longest)
+    throttled = [row for row in longest if grounds.cuts[row.id].longest > 60 * most.value]
     unknown = [row for row in rows if grounds.cuts[row.id].why or row not in throttled]
     worst = max(cuts, key=lambda cut: cut.longest)
     words = []
     if throttled:
         minutes = counted(ceil(worst.longest / 60), "minute")
         allowed = f"more than {counted(most.value, 'minute')}{most.source}"
+        longer = "" if all(grounds.cuts[row.id].is_bounded for row in throttled) else " or longer"
         words.append(
-            f"{name_rows(throttled)} would have throttled clients for "
-            f"{f'up to {minutes}' if worst.is_bounded else f'{minutes} or more'} in the last "
-            f"{found.days} days, {allowed}"
+            f"{name_rows(throttled)} would have throttled clients for up to {minutes}{longer} in "
+            f"the last {found.days} days, {allowed}"
         )
     if unknown:
         why = found.trouble or grounds.cuts[unknown[0].id].doubt
