@@ -20,6 +20,7 @@ KEY = "producer_byte_rate"
 CASES = load_yaml((Path(__file__).parents[1] / "cases/agreement/report.yaml").read_text())
 BEFORE = {"user=carol": 10485760.0, "user=<default>": 20971520.0}
 HOLD = ("hold", "demo", "--until", "2h", "--reason", "x")
+ADOPT = ("adopt", "demo", "--reason", "x")
 METRICS = ("in_sync", "pending", "overriding", "returned", "held", "not_judged", "unmanaged")
 
 
@@ -37,9 +38,10 @@ def put(lab: Lab, case: dict[str, Any]) -> None:
     )
     lab.desire(state(BEFORE | case.get("git", {})), **policy, **case.get("new_policy", {}))
     lab.put(state(case.get("cluster", {})))
-    if "hold" in case:
-        names = split(format_flags(Entity.parse(case["hold"])))
-        assert lab.call(*HOLD, *names).returncode == 0
+    for command in (HOLD, ADOPT):
+        if command[0] in case:
+            names = split(format_flags(Entity.parse(case[command[0]])))
+            assert lab.call(*command, *names).returncode == 0
     if "invalid" in case:
         (lab.folder / "search.yaml").write_text("owner: search\nquotas: none\n")
     if "unreachable" in case:

@@ -70,7 +70,7 @@ def cell(text: str) -> str:
 
 
 def _table_row(row: ReportRow, described: Sequence[str]) -> str:
-    why = cells.trouble(row) or cells.held(row) or cells.origin(row)
+    why = cells.trouble(row) or cells.explain_left(row)
     source = (row.difference.owner or "", row.difference.reason or "", cells.source(row))
     return change_row(row, map(cell, (*described, why)), map(cell, source), _BREAK)
 

@@ -250,9 +250,8 @@ def result(row: ReportRow, brokers: Sequence[BrokerResult] = ()) -> str:
 
 
 def explain_left(row: ReportRow) -> str:
-    """Return why a row stays as it is, or where it came from; of an overriding one, both."""
-    why = held(row) or left_alone(row)
-    return "; ".join(filter(None, (why, origin(row)))) if row.overrides else why or origin(row)
+    """Return why a row stays as it is, and where its value came from."""
+    return "; ".join(filter(None, (held(row) or left_alone(row), origin(row))))
 
 
 def left_alone(row: ReportRow) -> str:

@@ -355,11 +355,16 @@ def find_overridden(report: Report) -> frozenset[Key]:
     Overriding rows or rows still to clear come first, or brokers lost a limit. A plan sets that
     again, so it counts as drifted there.
     """
+    taken = (*(report.overrides or ()), *find_leaving(report))
+    lost = () if report.plan else (row.id for row in report.lost)
+    return frozenset((*(row.declared_id for row in taken), *lost))
+
+
+def find_leaving(report: Report) -> list[OverrideRow]:
+    """Return the quotas to be cleared that still come first for clients of declared ones."""
     applied = report.applied if report.leaving else ()
     cleared = {row for done in applied if done.status in DONE for row in done.rows}
-    left = (row for row in report.leaving if row.id not in cleared)
-    lost = () if report.plan else (row.id for row in report.lost)
-    return frozenset((*(row.declared_id for row in (*(report.overrides or ()), *left)), *lost))
+    return [row for row in report.leaving if row.id not in cleared]
 
 
 def count_not_in_force(report: Report) -> int:

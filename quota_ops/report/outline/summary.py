@@ -19,6 +19,7 @@ from quota_ops.report.outline.row_status import (
     RowStatus,
     count_in_sync,
     count_statuses,
+    find_leaving,
     list_unread_rows,
     report_rows,
 )
@@ -165,8 +166,9 @@ def _describe_overrides(report: Report, status: RowStatus, subject: str) -> str:
 
 
 def _describe_lost(cluster: str, report: Report) -> str:
-    """Return how many limits brokers lost, by a run without a plan; empty for none."""
-    number = 0 if report.plan else len(report.lost)
+    """Return how many limits brokers lost that are not held, by a run without a plan."""
+    held = {row.entity for row in report.held}
+    number = 0 if report.plan else sum(row.entity not in held for row in report.lost)
     lost = f"{plural(number, 'is', 'are')} stored, but not in force"
     return f"{counted(number, 'quota')} of an IP address on {cluster} {lost}" if number else ""
 
@@ -236,6 +238,11 @@ def _list_details(
     yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
     if held := sum(row.status is RowStatus.HELD and bool(row.overrides) for row in rows):
         yield _describe_overrides(report, RowStatus.HELD, counted(held, "held quota"))
+    if leaving := find_leaving(report):
+        number = len({row.id for row in leaving})
+        override = plural(number, "overrides", "override")
+        taken = counted(len({row.declared_id for row in leaving}), "quota")
+        yield f"{counted(number, 'quota')} to be cleared {override} {taken} of Git"
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
     if unseen:

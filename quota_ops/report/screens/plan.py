@@ -229,6 +229,9 @@ def verified_line(report: Report) -> Line:
     whole = missing == 0 and not report.verdicts and not find_overridden(report)
     words = f"{report.verified:,} of {counted(report.compared, 'quota')} verified {where}"
     words += f"{_describe_in_force(report)}."
+    if report.verified and report.addresses:
+        of = plural(report.addresses, "one IP address", f"{report.addresses:,} IP addresses")
+        words += f" No broker shows whether another spelling of {of} was cleared since."
     if skipped := report.skipped:
         words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped"
         lost = len(find_overridden(report)) - count_not_in_force(report)
@@ -239,6 +242,8 @@ def verified_line(report: Report) -> Line:
 
 def _describe_in_force(report: Report) -> str:
     """Return what was verified: that the quotas are stored, and that they are in force."""
+    if report.verified == 0:
+        return ""
     if report.overrides is None:
         return ": stored"
     if overridden := count_not_in_force(report):
@@ -247,16 +252,12 @@ def _describe_in_force(report: Report) -> str:
         if pairs and all(find_respelled((row,)) for row in pairs):
             others = "may not be"
         return f": stored, but {overridden:,} {others} in force for all clients"
-    exceptions = []
-    if report.protected:
-        named = name_protected(report, escape_text)
-        exceptions.append(f"where protected quotas come first: {named}")
-    if report.addresses:
-        of = plural(report.addresses, "one IP address", f"{report.addresses:,} IP addresses")
-        whether = "no broker shows whether another spelling was cleared since"
-        exceptions.append(f"perhaps for {of}: {whether}")
     words = ": stored and in force"
-    return f"{words}, except {', and '.join(exceptions)}" if exceptions else words
+    if report.protected:
+        words += (
+            f", except where protected quotas come first: {name_protected(report, escape_text)}"
+        )
+    return words
 
 
 def finished_line(report: Report, place: str) -> Line:
