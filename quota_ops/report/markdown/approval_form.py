@@ -17,16 +17,11 @@ from quota_ops.report.markdown.parts import (
     owner_table,
     table_lines,
 )
-from quota_ops.report.outline import cells
+from quota_ops.report.outline import cells, formats, outline, policy_changes, sentences, summary
 from quota_ops.report.outline.commands import format_accept_options, format_names, list_ways
 from quota_ops.report.outline.effects import NO_EFFECT, effect_parts
-from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.outline.outline import Topic, list_blocks, list_settings
 from quota_ops.report.outline.past import describe_past, find_since
-from quota_ops.report.outline.policy_changes import compare_policies
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, report_rows
-from quota_ops.report.outline.sentences import describe_lost_ledger, describe_repairs, names_of
-from quota_ops.report.outline.summary import describe_overriding
 
 MOST_ROWS = 10
 """How many changes the form lists; the report has them all."""
@@ -34,13 +29,13 @@ MOST_OWNERS = 12
 MOST_COMMITS = 6
 MOST_OVERRIDING = MOST_WARNINGS = 5
 _NO_INVENTORY = "Which clients use these quotas is unknown: there is no inventory."
-_VERDICTS = frozenset({Topic.VALIDATION, Topic.CLIENTS})
+_VERDICTS = frozenset({outline.Topic.VALIDATION, outline.Topic.CLIENTS})
 
 
 def format_subject(report: Report, plan: Plan) -> str:
     """Return the title: the cluster, the plan, and the number of its changes."""
     what = f"plan {plan.digest[:SHORT]} ({counted(len(plan.writes), 'change')})"
-    return f"{escape_text(report.cluster)}: apply {what}?"
+    return f"{formats.escape_text(report.cluster)}: apply {what}?"
 
 
 def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
@@ -54,8 +49,8 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     )
     commit = commit_part(report.provenance)
     changes = counted(len(rows), "change")
-    blocks = list(list_blocks(report, code))
-    warned = [block for block in blocks if block.topic is Topic.WARNING]
+    blocks = list(outline.list_blocks(report, code))
+    warned = [block for block in blocks if block.topic is outline.Topic.WARNING]
     link = f"[{changes} in the report](<{page}>)" if "://" in page else f"The report: {code(page)}"
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
@@ -74,7 +69,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
         kinds = [kind for kind in Kind if kind in present]
         head += owner_table(rows, kinds, attrgetter("difference.kind"), MOST_OWNERS)
         head += [f"\nThe {MOST_ROWS} riskiest of them:"]
-    throttling = [block for block in blocks if block.topic is Topic.THROTTLING]
+    throttling = [block for block in blocks if block.topic is outline.Topic.THROTTLING]
     tail = [*map(format_block, throttling), "", *_format_choices(report, plan, rows, until)]
     describe = partial(_describe_row, report, set())
     table = table_lines(rows[:MOST_ROWS], describe)
@@ -112,7 +107,7 @@ def _format_overriding(report: Report) -> Iterator[str]:
     rows = [row for row in report_rows(report) if row.status is RowStatus.OVERRIDING]
     if not rows:
         return
-    words = describe_overriding(code(report.cluster), report)
+    words = summary.describe_overriding(code(report.cluster), report)
     yield f"\n⚠ **{words}.** This plan does not change it:\n"
     for row in rows[:MOST_OVERRIDING]:
         named = f"{code(row.difference.entity)} {row.difference.key}"
@@ -151,13 +146,13 @@ def _format_reasons(report: Report, plan: Plan) -> Iterator[str]:
         yield f"- cluster.yaml sets `approval: {plan.policy.approval}`."
     for guard in plan.refused:
         yield f"- ⚠ **{guard.guard}**: {code(guard.message)}"
-        yield from (f"  - {change}" for change in list_settings(plan, guard, code))
+        yield from (f"  - {change}" for change in outline.list_settings(plan, guard, code))
     for guard in plan.guards:
         if guard.allowed is not None:
             yield f"- {guard.guard}: {code(guard.message)}. Overridden: {code(guard.allowed)}"
-    if words := describe_repairs(report, code):
+    if words := sentences.describe_repairs(report, code):
         yield f"- {words} All are among the changes below, and no change is written twice."
-    if words := describe_lost_ledger(report):
+    if words := sentences.describe_lost_ledger(report):
         yield f"- {words}"
 
 
@@ -174,7 +169,7 @@ def _format_choices(
         does.append(f"overwrites {counted(len(drifted), 'change')} made outside Git")
     if owned := sum(len(change.entities) for change in report.owner_changes):
         does.append(f"gives {counted(owned, 'entity')} another owner")
-    if settings := compare_policies(plan.applied_policy, plan.policy):
+    if settings := policy_changes.compare_policies(plan.applied_policy, plan.policy):
         does.append("applies the changed settings of cluster.yaml")
     all_of_it = " and ".join(filter(None, (", ".join(does[:-1]), does[-1])))
     yield (
@@ -198,7 +193,8 @@ def _describe_end(report: Report) -> Iterator[str]:
     if silent:
         yield (
             "\n⚠ **If you approve, the changes are written and the run fails at verify**, because "
-            f"{names_of(silent).lower()} cannot be queried, unless that has changed by then."
+            f"{sentences.names_of(silent).lower()} cannot be queried, unless that has changed by "
+            "then."
         )
 
 

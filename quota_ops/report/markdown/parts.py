@@ -11,16 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from quota_ops.model.commit import Provenance, short
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.text import counted
-from quota_ops.report.outline import cells
-from quota_ops.report.outline.findings import EXPLAIN
-from quota_ops.report.outline.formats import (
-    describe_stated_commit,
-    describe_uncommitted,
-    escape_text,
-    shortened,
-)
+from quota_ops.report.outline import cells, findings, formats, outline
 from quota_ops.report.outline.layout import Tone
-from quota_ops.report.outline.outline import Block
 from quota_ops.report.outline.row_status import ReportRow
 
 _BREAK = " · "
@@ -44,20 +36,20 @@ def table_lines(
 def commit_part(provenance: Provenance) -> str:
     """Return the commit of a run for a heading; empty if it is unknown."""
     if provenance.uncommitted:
-        return f" · {describe_uncommitted(provenance, code)}"
+        return f" · {formats.describe_uncommitted(provenance, code)}"
     if provenance.commit is None:
         return ""
-    return f" · commit {code(short(provenance.commit))}{describe_stated_commit(provenance)}"
+    return f" · commit {code(short(provenance.commit))}{formats.describe_stated_commit(provenance)}"
 
 
 def findings_heading(number: str) -> str:
     """Return the heading of a list of findings, with the command that explains their codes."""
-    return f"\n**{number}** ({code(EXPLAIN)} explains a code, and how to silence it)\n"
+    return f"\n**{number}** ({code(findings.EXPLAIN)} explains a code, and how to silence it)\n"
 
 
 def code(text: str) -> str:
     """Return the text in a code span whose fence is longer than any backticks inside."""
-    text = shortened(escape_text(text), LONGEST) or " "
+    text = formats.shortened(formats.escape_text(text), LONGEST) or " "
     fence = "`" * (max((len(run) for run in re.findall("`+", text)), default=0) + 1)
     # CommonMark removes one space from both ends, unless there are only spaces.
     pad = " " if text.strip(" ") and {text[0], text[-1]} & {"`", " "} else ""
@@ -123,7 +115,7 @@ def owner_table(
     return lines
 
 
-def format_block(block: Block) -> str:
+def format_block(block: outline.Block) -> str:
     """Return a block of `list_blocks(report, code)` as a paragraph."""
     mark = "⚠ " if block.tone in {Tone.CHANGE, Tone.REFUSAL} else ""
     title = f"**{block.title}**: " if block.title else ""

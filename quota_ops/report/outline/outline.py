@@ -14,13 +14,11 @@ from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.stages import STOPPED, Life, StageResult, StageStatus
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline import sentences
+from quota_ops.report.outline import effects, sentences, throttling
 from quota_ops.report.outline.brokers import describe_broker
-from quota_ops.report.outline.effects import describe_inventory, inventory_tone
 from quota_ops.report.outline.layout import Line, Span, Tone, line
 from quota_ops.report.outline.policy_changes import compare_policies, format_changes
 from quota_ops.report.outline.rollback import describe_left, describe_rollback
-from quota_ops.report.outline.throttling import describe_throttling
 
 MOST_LINES = 8
 
@@ -146,9 +144,9 @@ def _list_effects(report: Report, quoted: Callable[[str], str]) -> Iterator[Bloc
     if words := sentences.describe_validated(report):
         tone = Tone.OK if sentences.is_accepted(report) else Tone.REFUSAL
         yield Block(Topic.VALIDATION, tone, "", (words,))
-    if words := describe_inventory(report.clients):
-        yield Block(Topic.CLIENTS, inventory_tone(report.clients), "", (words,))
-    for words in describe_throttling(report.throttling):
+    if words := effects.describe_inventory(report.clients):
+        yield Block(Topic.CLIENTS, effects.inventory_tone(report.clients), "", (words,))
+    for words in throttling.describe_throttling(report.throttling):
         yield Block(Topic.THROTTLING, Tone.CHANGE, "", (quoted(words),))
 
 

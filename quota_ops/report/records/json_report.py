@@ -14,9 +14,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.stored import to_json
 from quota_ops.model.usage.throttling import Throttling
-from quota_ops.report.outline.capacity import promises_json
-from quota_ops.report.outline.cells import overriding_clients
-from quota_ops.report.outline.findings import findings_json
+from quota_ops.report.outline import capacity, cells, findings, sentences
 from quota_ops.report.outline.row_status import (
     ReportRow,
     RowStatus,
@@ -24,7 +22,6 @@ from quota_ops.report.outline.row_status import (
     count_statuses,
     report_rows,
 )
-from quota_ops.report.outline.sentences import warnings
 from quota_ops.report.outline.summary import summarize
 from quota_ops.store.places.json_text import in_ascii, json_text, without_nulls
 
@@ -140,17 +137,17 @@ def _head(report: Report) -> dict[str, Any]:
         "stages": [stage._asdict() for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
         "invalid": [file._asdict() for file in report.invalid],
-        "warnings": warnings(report),
+        "warnings": sentences.warnings(report),
         "rollback": report.rollback and to_json(Rollback, report.rollback),
         "clients": report.clients and to_json(InventoryEffects, report.clients),
         "throttling": report.throttling and to_json(Throttling, report.throttling),
-        "findings": findings_json(report.findings),
+        "findings": findings.findings_json(report.findings),
         "protected": [
             {"entity": row.entity, "key": row.key, "value": json_number(row.value)}
             | {"declared": _override_json(row)}
             for row in report.protected
         ],
-        "capacity": promises_json(report.promises),
+        "capacity": capacity.promises_json(report.promises),
         "decisions": [status.as_json() for status in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),
@@ -209,7 +206,7 @@ def row_json(row: ReportRow) -> dict[str, Any]:
         "origin": row.origin and row.origin.words,
         "effect": row.effect and row.effect.as_json(difference.key),
         "changed_after": row.origin and row.origin.after,
-        "clients": overriding_clients(row) if row.overrides else None,
+        "clients": cells.overriding_clients(row) if row.overrides else None,
         "in_force": json_number(row.overrides[0].value) if row.overrides else None,
         "overrides": [_override_json(override) for override in row.overrides] or None,
         "validated": _outcome(row.validated),

@@ -13,14 +13,10 @@ from quota_ops.model.runs.outcome import Outcome, Status, find_written
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Alter
 from quota_ops.precedence.resolution import explain_same_address
-from quota_ops.report.outline.brokers import describe_brokers
+from quota_ops.report.outline import brokers, effects, findings, formats, sentences
 from quota_ops.report.outline.cells import describe_outcome
-from quota_ops.report.outline.effects import format_effect
-from quota_ops.report.outline.findings import FEW, finding_lines, findings_json
-from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.outline.outline import block_lines, make_guard_block
-from quota_ops.report.outline.sentences import altered_at_standstill
 
 _GIT_UNKNOWN = (
     "The desired state, the ledger or a hold is invalid, so it is unknown what the next run does.\n"
@@ -67,14 +63,14 @@ def alter_screen(shown: AlterReport) -> Screen:
     if guards := shown.alter.guards:
         blocks += [*block_lines(make_guard_block(guard, str) for guard in guards), line()]
     if report.findings:
-        blocks += [*finding_lines(report.findings, most=FEW), line()]
+        blocks += [*findings.finding_lines(report.findings, most=findings.FEW), line()]
     if shown.standstill is not None:
-        words = altered_at_standstill(report.cluster, shown.standstill)
+        words = sentences.altered_at_standstill(report.cluster, shown.standstill)
         blocks += [line(words, Tone.CHANGE), line()]
     if report.brokers:
         agrees = all(broker.agrees for broker in report.brokers)
         tone = Tone.OK if agrees else Tone.REFUSAL
-        blocks.append(line(describe_brokers(report.brokers), tone))
+        blocks.append(line(brokers.describe_brokers(report.brokers), tone))
     return (*blocks, line(f"run: {shown.run}", Tone.CONTEXT))
 
 
@@ -128,7 +124,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
         "changes": changes,
         "brokers": [asdict(broker) for broker in report.brokers],
         "guards": [asdict(guard) for guard in shown.alter.guards],
-        "findings": findings_json(report.findings),
+        "findings": findings.findings_json(report.findings),
     }
 
 
@@ -159,7 +155,7 @@ def _row(shown: AlterReport, row: BatchRow, outcome: Outcome | None) -> Row:
     )
     below, git, effect = [], shown.git, shown.report.effects.get(row.id)
     if accepted and effect is not None:
-        below.append(format_effect(effect, row.entity, row.key))
+        below.append(effects.format_effect(effect, row.entity, row.key))
     if accepted and git and (by_git := git.describe_effect(row.id, row.after)):
         below.append(by_git if shown.sent else f"once written: {by_git}")
     if accepted and git and (other := git.find_respelled(row)):
@@ -171,5 +167,5 @@ def _row(shown: AlterReport, row: BatchRow, outcome: Outcome | None) -> Row:
             "show it as overriding until it is removed or accepted into Git"
         )
     tone = Tone.OK if accepted else Tone.REFUSAL
-    lines = tuple(line(f"  {escape_text(text)}", Tone.CONTEXT) for text in below)
+    lines = tuple(line(f"  {formats.escape_text(text)}", Tone.CONTEXT) for text in below)
     return Row((*map(Span, cells), Span(words, tone)), lines)
