@@ -301,8 +301,8 @@ _FULL = 20
 """So many rows are one table; more are grouped by owner, after the riskiest."""
 _RISKIEST = 10
 _MOST_OWNERS = 50
-_LEAST = 1_000
-"""The room for which it is worth to begin another list."""
+_SHORTEST_ROW = 100
+"""About how many characters a row takes at least."""
 _MOST_OTHERS = 50
 _END = "\n</details>"
 _LONGEST_CUT = 120
@@ -311,28 +311,38 @@ _LONGEST_CUT = 120
 def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
     """Return the comment in Markdown, at most `limit` characters long.
 
-    Rows that do not fit are counted. Clusters that do not fit have their verdict only, and then
-    their number.
+    Each cluster lists as many rows as fit, and counts the others. Clusters that do not fit have
+    their verdict only, and then their number.
     """
     head = [MARKER, f"**quota-ops · {summarize_review(review, code)}**{_commit(review)}"]
     head += list_problems(review.problems, review.links)
     shown = [cluster for cluster in review.clusters if is_shown(cluster)]
-    several = len(review.clusters) > 1
+    alone = len(review.clusters) == 1
+    sections, most = list[str](), max(limit // _SHORTEST_ROW // max(len(shown), 1), 1)
+    while most:
+        sections = [_section(cluster, review.links, most, alone=alone) for cluster in shown]
+        comment = "\n".join([*head, *filter(None, sections)]) + "\n"
+        if len(comment) <= limit:
+            return comment
+        most = most * 2 // 3
     room = limit - sum(len(text) + 1 for text in head) - _LONGEST_CUT
+    return "\n".join([*head, *_list_fitting(shown, sections, room)]) + "\n"
+
+
+def _list_fitting(
+    shown: Sequence[ClusterReview], sections: Sequence[str], room: int
+) -> Iterator[str]:
+    """Yield the sections that fit beside the verdicts of later clusters, or else the verdicts."""
     briefs = [f"\n{describe_verdict(cluster, code)}" for cluster in shown]
     later = sum(len(brief) + 1 for brief in briefs)
-    parts: list[str] = []
-    for cluster, brief in zip(shown, briefs, strict=True):
+    for number, (section, brief) in enumerate(zip(sections, briefs, strict=True)):
         later -= len(brief) + 1
-        share = (room - later) // (len(shown) - len(parts))
-        section = _section(cluster, review.links, max(share, 0), alone=not several)
         text = section if len(section) + 1 <= room - later else brief
-        if len(text) + 1 > room:
-            parts.append(f"\n{CUT.format(counted(len(shown) - len(parts), 'more cluster'))}")
-            break
-        parts.append(text)
         room -= len(text) + 1
-    return "\n".join([*head, *filter(None, parts)]) + "\n"
+        if room < 0:
+            yield from _list_cut(len(shown) - number, "more cluster")
+            return
+        yield text
 
 
 def as_failure(error: str, head: str | None) -> str:
@@ -353,25 +363,18 @@ def _commit(review: Review) -> str:
     return f" · commit {code(short(review.head))}{compared}" if review.head else compared
 
 
-def _section(review: ClusterReview, links: Links | None, room: int, *, alone: bool) -> str:
-    """Return the part of one cluster, at most `room` characters long if its lists can be cut."""
-    lines = [] if alone else [f"\n### {describe_verdict(review, code)}"]
+def _section(review: ClusterReview, links: Links | None, most: int, *, alone: bool) -> str:
+    """Return the part of one cluster, with at most so many rows in each of its lists."""
     rows = split_rows(review)
-    after = list(list_paragraphs(review, links))
-    room -= sum(len(text) + 1 for text in (*lines, *after))
-    others = _others(review, rows.others, room // 4)
-    room -= sum(len(text) + 1 for text in others)
-    table = _changes(review, (*rows.written, *rows.unwritten), links, room)
-    return "\n".join([*lines, *table, *after, *others])
-
-
-def _changes(
-    review: ClusterReview, rows: Sequence[ReportRow], links: Links | None, room: int
-) -> list[str]:
-    folds, rows = fold_profiles(rows)
-    lines = [_fold_line(fold) for fold in folds]
-    room -= sum(len(text) + 1 for text in lines)
-    return [*lines, *_list_rows(review, rows, links, room)]
+    folds, changes = fold_profiles((*rows.written, *rows.unwritten))
+    lines = [
+        *([] if alone else [f"\n### {describe_verdict(review, code)}"]),
+        *map(_fold_line, folds),
+        *_list_rows(review, changes, links, most),
+        *list_paragraphs(review, links),
+        *_others(review, rows.others, min(most, _MOST_OTHERS)),
+    ]
+    return "\n".join(lines)
 
 
 def _fold_line(fold: Fold) -> str:
@@ -381,49 +384,26 @@ def _fold_line(fold: Fold) -> str:
 
 
 def _list_rows(
-    review: ClusterReview, rows: Sequence[ReportRow], links: Links | None, room: int
-) -> list[str]:
+    review: ClusterReview, rows: Sequence[ReportRow], links: Links | None, most: int
+) -> Iterator[str]:
     if not rows:
-        return []
-    head = table_head(review)
-    if len(rows) <= _FULL:
-        return _fit([*head, *(_row(review, row, links) for row in rows)], len(head), room)
-    lines = [
-        *owner_table(rows, ("removed", "cut", "raised", "new"), _count_as, _MOST_OWNERS),
-        f"\nThe {_RISKIEST} riskiest of {counted(len(rows), 'change')}:",
-        *head,
-        *(_row(review, row, links) for row in rows[:_RISKIEST]),
-        "\nAll changes by owner:",
-    ]
-    room -= sum(len(line) + 1 for line in lines) + _LONGEST_CUT
-    left = len(rows)
-    for owner, theirs in group_by_owner(rows):
-        title = f"{as_html_code(owner)}: {counted(len(theirs), 'change')}"
-        opening = f"\n<details><summary>{title}</summary>"
-        inside = room - len(opening) - len(_END) - 2
-        if inside < _LEAST:
-            return [*lines, *_list_cut(left, "more change")]
-        own = (_row(review, row, links) for row in theirs)
-        body = _fit([*head, *own], len(head), inside)
-        lines += [opening, *body, _END]
-        room -= sum(len(text) + 1 for text in (opening, *body, _END))
-        left -= len(theirs)
-    return lines
-
-
-def _fit(lines: Sequence[str], head: int, room: int) -> list[str]:
-    """Return the lines that fit, and how many rows after the first `head` lines do not."""
-    if sum(len(line) + 1 for line in lines) <= room:
-        return list(lines)
-    room -= _LONGEST_CUT
-    fit = 0
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        fit += 1
-    left = len(lines) - max(fit, head)
-    return [*(lines[:fit] if fit > head else []), *_list_cut(left, "more row")]
+        return
+    head, left = table_head(review), len(rows) - most
+    first = rows[:most]
+    if len(rows) > _FULL:
+        yield from owner_table(rows, ("removed", "cut", "raised", "new"), _count_as, _MOST_OWNERS)
+        first = rows[: min(most, _RISKIEST)]
+        yield f"\nThe {len(first)} riskiest of {counted(len(rows), 'change')}:"
+    yield from (*head, *(_row(review, row, links) for row in first))
+    if len(rows) > _FULL:
+        yield "\nAll changes by owner:"
+        for owner, theirs in group_by_owner(rows):
+            title = f"{as_html_code(owner)}: {counted(len(theirs), 'change')}"
+            listed = (_row(review, row, links) for row in theirs[:most])
+            if most:
+                yield from (f"\n<details><summary>{title}</summary>", *head, *listed, _END)
+            most -= len(theirs[:most])
+    yield from _list_cut(left, "more row")
 
 
 def _list_cut(number: int, noun: str) -> list[str]:
@@ -431,18 +411,17 @@ def _list_cut(number: int, noun: str) -> list[str]:
     return ["", CUT.format(counted(number, noun))] if number > 0 else []
 
 
-def _others(review: ClusterReview, rows: Sequence[ReportRow], room: int) -> list[str]:
+def _others(review: ClusterReview, rows: Sequence[ReportRow], most: int) -> list[str]:
     """Return the differences that this branch does not cause, folded."""
     if not rows:
         return []
     number = counted(len(rows), "other difference")
     are = plural(len(rows), "is", "are")
     title = f"{number} on {as_html_code(review.cluster)} {are} not from this branch"
-    lines = other_table(rows[:_MOST_OTHERS])
     return [
         f"\n<details><summary>{title}</summary>",
-        *_fit(lines, 3, room),
-        *_list_cut(len(rows) - _MOST_OTHERS, "more difference"),
+        *other_table(rows[:most]),
+        *_list_cut(len(rows) - most, "more difference"),
         _END,
     ]
 
