@@ -8,6 +8,7 @@ import logging
 import os
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -107,13 +108,20 @@ class SparkDiff(SparkSubmitOperator):
     def _describe_results(self, folders: Sequence["RunFolder"]) -> str:
         """Return what the diff found, which Airflow logs as the task's last line."""
         from quota_ops.model.quotas.tables import DIFFERENCES
+        from quota_ops.store.places.parquet import to_values
 
         if len(folders) == 1:
             return describe_result("diff", folders[0])
-        counts = {str(run.about().cluster): run.count(DIFFERENCES) for run in folders}
-        differing = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
-        found = counted(sum(counts.values()), "difference")
-        found = f"{found}: {differing}" if differing else found
+        counts, kinds = dict[str, int](), Counter[str]()
+        for run in folders:
+            rows = run.read_table(DIFFERENCES)
+            counts[str(run.about().cluster)] = rows.num_rows
+            kinds.update(to_values(rows["kind"]))
+        found = counted(kinds.total(), "difference")
+        if kinds:
+            of_kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(kinds.items()))
+            differing = ", ".join(f"{name} {count:,}" for name, count in counts.items() if count)
+            found = f"{found} ({of_kinds}): {differing}"
         return f"{counted(len(counts), 'cluster')} compared, {found}."
 
     def on_kill(self) -> None:

@@ -109,10 +109,11 @@ def test_some_clusters_cannot_be_looked_at(
     messages = [
         record.getMessage() for record in caplog.records if record.name == "quota_ops.airflow.spark"
     ]
+    kinds = "1 pending, 1 takeover, 1 unmanaged"
     assert [message.partition(": failed to connect")[0] for message in messages] == [
         "the Spark Connect server sc://localhost:1 does not respond",
         "the job runs by spark-submit instead, with the connection cold",
-        "2 clusters compared, 3 differences: demo 2, second 1.",
+        f"2 clusters compared, 3 differences ({kinds}): demo 2, second 1.",
     ]
 
 
