@@ -1,7 +1,6 @@
 """The stored quotas, small enough for a page that looks up which one limits a client."""
 
 import gzip
-import json
 from base64 import b64encode
 from collections.abc import Iterable
 from typing import Any
@@ -11,6 +10,7 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS, format_limit
 from quota_ops.precedence.resolution import ANONYMOUS, LEVELS, normalize_address
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.screens.resolve import WHO_SHARES
+from quota_ops.store.places.json_text import line
 
 Stored = Iterable[tuple[str, str, float]]
 """The entity, as text, the key and the value of each quota on a cluster."""
@@ -45,8 +45,7 @@ def format_limits(stored: Stored) -> dict[str, Any]:
             rows.append([names.get(USER), names.get(CLIENT_ID), number, text])
     formatted = [escape_text(format_limit(*limit)) for limit in texts]
     values = {"texts": formatted, "rows": rows, "addresses": addresses, "named": named}
-    content = json.dumps(values, separators=(",", ":")).encode()
-    packed = gzip.compress(content, compresslevel=4, mtime=0)
+    packed = gzip.compress(line(values).encode(), compresslevel=4, mtime=0)
     levels = [
         [
             level.words,
