@@ -18,7 +18,7 @@ from typing import IO, Self, cast
 from quota_ops.model.errors import ClusterTrouble
 
 _LAUNCH = Path(__file__).with_name("launch.py")
-_MOST_READS = 200
+_MOST_READS = 10_000
 
 
 class StoppedAtEnd:
@@ -123,7 +123,7 @@ def _command_line(pid: int) -> str:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
             if state == "Z":
                 break
-            time.sleep(0.001)  # a starting process gets its arguments a moment later
+            time.sleep(0.001)  # a starting process gets its arguments later: seconds on a busy disk
     return ""
 
 

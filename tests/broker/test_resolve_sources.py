@@ -2,10 +2,13 @@
 
 from math import nan
 
+import pytest
+
 from quota_ops.model.plans import ledger_edits
 from tests.lab import Lab
 
 
+@pytest.mark.local_store
 def test_a_source_that_is_not_known_for_certain(lab: Lab) -> None:
     """A source names a write that was not read back, and a ledger that was lost.
 
