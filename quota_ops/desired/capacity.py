@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 import yaml
 
-from quota_ops.desired.entries import place_of
 from quota_ops.desired.limits import read_limits
 from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.fields import FieldNodes, read_value
@@ -32,7 +31,7 @@ def read_capacity(source: Source, field: FieldNodes) -> DeclaredCapacity:
     factor = next((FieldNodes(name, node) for name, node in nodes if name.value == "factor"), None)
     amounts = tuple(sorted((limit.key, limit.value) for limit in limits))
     capacity = Capacity(amounts, read_value(source, factor, read_factor) or 1.0)
-    return DeclaredCapacity(capacity, {limit.key: place_of(source, limit.span) for limit in limits})
+    return DeclaredCapacity(capacity, {limit.key: source.locate(limit.span) for limit in limits})
 
 
 def check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iterator[Finding]:

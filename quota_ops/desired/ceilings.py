@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import yaml
 
-from quota_ops.desired.entries import place_of
 from quota_ops.desired.limits import read_limits
 from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.fields import FieldNodes, read_value
@@ -75,10 +74,10 @@ def check_ceilings(declared: DeclaredCeilings, quotas: Iterable[Quota]) -> Itera
                 entity, value = quota.entity.text, format_limit(limit.key, limit.value)
                 message = f"{limit.key} of {entity} is {value}, above the "
                 message += f"{format_limit(limit.key, most)} that {quota.owner} may declare."
-                place = place_of(quota.source, limit.span)
+                place = quota.source.locate(limit.span)
                 yield Finding(ABOVE_CEILING, entity, limit.key, message, remedy, place)
     for ceiling in declared.ceilings:
-        place = place_of(declared.source, declared.places[ceiling.owner])
+        place = declared.source.locate(declared.places[ceiling.owner])
         if ceiling.owner not in owners:
             message = f"No quota of this cluster has the owner {show(ceiling.owner)}."
             close = get_close_matches(ceiling.owner, owners, 1)

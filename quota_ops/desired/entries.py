@@ -15,9 +15,9 @@ from quota_ops.desired.yaml.fields import (
 )
 from quota_ops.desired.yaml.scalars import Misread, read_note, read_text, show
 from quota_ops.desired.yaml.shapes import FREEZE, RETIRED_BROKER, SILENCE, Shape
-from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.desired.yaml.source import Source
 from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
-from quota_ops.model.finding import Location, Silence
+from quota_ops.model.finding import Silence
 from quota_ops.model.plans.policy import Freeze, RetiredBroker
 
 MOST_FREEZES = 100
@@ -73,15 +73,10 @@ def read_silences(source: Source, field: FieldNodes) -> tuple[Silence, ...]:
         if code is not None and reason is not None:
             silences.append(
                 Silence(
-                    code, reason, None, place_of(source, source.find_span(fields["finding"].value))
+                    code, reason, None, source.locate(source.find_span(fields["finding"].value))
                 )
             )
     return tuple(silences)
-
-
-def place_of(source: Source, span: Span) -> Location:
-    """Return where a span starts, in a file named below the cluster's folder."""
-    return Location(source.name, span.line + 1, span.column + 1)
 
 
 def _read_code(field: str, node: yaml.Node, *, guess: bool) -> str:

@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
-from quota_ops.desired.entries import place_of
 from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profile
 from quota_ops.desired.quotas_file import Quota, QuotasFile
@@ -42,7 +41,7 @@ def check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[F
     quotas = list(chain.from_iterable(by_file))
     for quota in _select_files_with(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
         for finding in check_names(quota.entity):
-            yield finding._replace(place=place_of(quota.source, quota.span))
+            yield finding._replace(place=quota.source.locate(quota.span))
     small = [
         (quota, limit)
         for quota in quotas
@@ -117,7 +116,7 @@ def check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> Ite
         entity = whose.text if isinstance(whose, Entity) else None
         message = f"{limit.key} of {whose} is in {unit}, but {len(more):,} {are} in "
         message += f"{family} units, for example {more[0][3]}."
-        place = place_of(source, limit.span)
+        place = source.locate(limit.span)
         yield Finding(MIXED_UNITS, entity, limit.key, message, CODES[MIXED_UNITS].remedy, place)
 
 
@@ -213,7 +212,7 @@ def _name_place(quota: Quota) -> str:
 
 
 def _of_entity(code: str, quota: Quota, message: str, remedy: str) -> Finding:
-    place = place_of(quota.source, quota.span)
+    place = quota.source.locate(quota.span)
     return Finding(code, quota.entity.text, None, message, remedy, place)
 
 
@@ -266,10 +265,10 @@ def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Fi
             shadow = among.shadow(quota.entity) if among else None
             if shadow is not None:
                 by = stored[limit.key][shadow.by]
-                place = place_of(by.source, by.span)
+                place = by.source.locate(by.span)
                 where = f"{place.file}:{place.line}"
                 yield _at(report_shadow(shadow, limit.key, where), quota, limit)
 
 
 def _at(finding: Finding, quota: Quota, limit: Limit) -> Finding:
-    return finding._replace(place=place_of(quota.source, limit.span))
+    return finding._replace(place=quota.source.locate(limit.span))

@@ -8,7 +8,6 @@ from ipaddress import ip_network
 
 import yaml
 
-from quota_ops.desired.entries import place_of
 from quota_ops.desired.quotas_file import Quota, QuotasFile
 from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
 from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show, text_that
@@ -146,7 +145,7 @@ def find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
     for (_, claim), node in nodes.items():
         if claim and claim.field == "code_owners" and claim.text.startswith(_PLACEHOLDER):
             message = f"{claim.text} is a placeholder: no team of the code host has this name."
-            place = place_of(source, source.find_span(node))
+            place = source.locate(source.find_span(node))
             yield Finding(
                 NOBODY_APPROVES, None, None, message, CODES[NOBODY_APPROVES].remedy, place
             )

@@ -7,7 +7,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from quota_ops.desired.entries import place_of
 from quota_ops.desired.expand.groups import expand_groups, list_used_names
 from quota_ops.desired.expand.overrides import apply_terms
 from quota_ops.desired.expand.profiles import ProfileLimits, refuse_invalid_profiles
@@ -119,7 +118,7 @@ def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
             words = f"{'ended' if until <= at else 'ends'} at {until}"
             entity = quota.entity.text if isinstance(quota, Quota) else None
             name = f"group {show(quota.name)}" if isinstance(quota, Group) else entity
-            place = place_of(source, span)
+            place = source.locate(span)
             message = f"{what} of {name} {words}."
             yield Finding(code, entity, None, message, CODES[code].remedy, place)
 
@@ -137,6 +136,6 @@ def _find_unused(declared: Iterable[Terms], profiles: Profiles) -> Iterator[Find
     for profile in profiles.values():
         if profile.name not in used:
             message = f"No quota uses the profile {show(profile.name)}."
-            place = place_of(profile.source, profile.span)
+            place = profile.source.locate(profile.span)
             remedy = CODES[UNUSED_PROFILE].remedy
             yield Finding(UNUSED_PROFILE, None, None, message, remedy, place)

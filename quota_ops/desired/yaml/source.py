@@ -11,7 +11,7 @@ from msgspec import Struct
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.problems import LinkError, NotAFileError, Problems, TooLargeError
 from quota_ops.model.errors import find_limit
-from quota_ops.model.finding import Problem
+from quota_ops.model.finding import Location, Problem
 from quota_ops.model.text import UNSEEN
 
 MAX_FILE_BYTES = 16 * 2**20
@@ -74,6 +74,10 @@ class Source(Struct, frozen=True, dict=True):
     def place(self, node: yaml.Node) -> str:
         """Return the place of a node: `desired_state/demo/payments.yaml:8`."""
         return f"{self.file}:{node.start_mark.line + 1}"
+
+    def locate(self, span: Span) -> Location:
+        """Return where a span starts, in a file named below the cluster's folder."""
+        return Location(self.name, span.line + 1, span.column + 1)
 
     def refuse(
         self, node: yaml.Node, message: str, remedy: str | None = None, other: Problem | None = None
