@@ -1,20 +1,17 @@
 """The field `capacity` of cluster.yaml: what a broker can serve, compared with what is promised."""
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import yaml
 
 from quota_ops.desired.limits import read_limits
-from quota_ops.desired.quotas_file import Quota
 from quota_ops.desired.yaml.fields import FieldNodes, read_value
 from quota_ops.desired.yaml.scalars import read_factor
 from quota_ops.desired.yaml.shapes import CAPACITY
 from quota_ops.desired.yaml.source import Source
-from quota_ops.findings.shares import find_overcommitted
-from quota_ops.model.finding import Finding, Location
-from quota_ops.model.plans.capacity import Capacity, DeclaredLimit, sum_promises
+from quota_ops.model.finding import Location
+from quota_ops.model.plans.capacity import Capacity
 
 
 class DeclaredCapacity(NamedTuple):
@@ -32,21 +29,3 @@ def read_capacity(source: Source, field: FieldNodes) -> DeclaredCapacity:
     amounts = tuple(sorted((limit.key, limit.value) for limit in limits))
     capacity = Capacity(amounts, read_value(source, factor, read_factor) or 1.0)
     return DeclaredCapacity(capacity, {limit.key: source.locate(limit.span) for limit in limits})
-
-
-def check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iterator[Finding]:
-    """Yield a finding for each key that is promised beyond the factor.
-
-    Limits of the whole cluster do not count: each broker's share is known when the cluster is read.
-    """
-    known: list[DeclaredLimit] = []
-    uncounted: Counter[str] = Counter()
-    for quota in quotas:
-        for limit in quota.limits:
-            if limit.is_whole:
-                uncounted[limit.key] += 1
-            else:
-                known.append(DeclaredLimit(quota.owner, quota.entity.text, limit.key, limit.value))
-    promises = sum_promises(declared.capacity, known)
-    for finding in find_overcommitted(promises, uncounted):
-        yield finding._replace(place=declared.places.get(finding.key or ""))

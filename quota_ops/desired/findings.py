@@ -1,19 +1,47 @@
 """The findings of a cluster's files, each with its place."""
 
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from difflib import get_close_matches
 from itertools import chain
 
+from quota_ops.desired.capacity import DeclaredCapacity
+from quota_ops.desired.ceilings import DeclaredCeilings
+from quota_ops.desired.cluster_file import ClusterFile
+from quota_ops.desired.groups import Group
 from quota_ops.desired.limits import Limit
-from quota_ops.desired.profiles import Profile
+from quota_ops.desired.owners import Nodes
+from quota_ops.desired.profiles import Profile, Profiles
 from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.terms import Terms
+from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.shapes import DEFAULT
-from quota_ops.desired.yaml.source import Source
-from quota_ops.findings.codes import CODES, MISSPELLED, MIXED_UNITS, OTHER_TYPE, SLIP, TWIN
+from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.findings.codes import (
+    ABOVE_CEILING,
+    CODES,
+    ENDED,
+    ENDS_SOON,
+    IDLE_CEILING,
+    MISSPELLED,
+    MIXED_UNITS,
+    NOBODY_APPROVES,
+    OTHER_TYPE,
+    SLIP,
+    SOON_DAYS,
+    TWIN,
+    UNUSED_PROFILE,
+)
 from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
-from quota_ops.model.finding import Finding
-from quota_ops.model.quotas.entity import IP, Entity
-from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS
+from quota_ops.findings.shares import find_overcommitted
+from quota_ops.findings.silences import mark_silenced
+from quota_ops.model.finding import Finding, Silence
+from quota_ops.model.moment import iso_utc
+from quota_ops.model.plans.capacity import DeclaredLimit, sum_promises
+from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
+from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, format_limit
 from quota_ops.model.text import plural
 
 _ESCAPE = "\\"
@@ -32,7 +60,29 @@ Names = Mapping[tuple[str, str], str]
 """The place of each name in the files, by its type and itself."""
 
 
-def check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[Finding]:
+def check_files(
+    files: Sequence[QuotasFile], cluster: ClusterFile, of_terms: Iterable[Finding]
+) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
+    """Return the findings of a cluster's expanded files, silenced ones included, and the silences.
+
+    `of_terms` are those of `check_terms`, which sees the files before they are expanded.
+    """
+    by_file = [file.quotas for file in files]
+    quotas = tuple(chain.from_iterable(by_file))
+    own = (silence for quota in quotas for silence in quota.silences)
+    silences = (*cluster.silences, *own)
+    found = chain(
+        _check_quotas(by_file, _list_owned_names(cluster.source, cluster.owner_nodes)),
+        _check_units(files, cluster.profiles.values()),
+        of_terms,
+        _check_capacity(cluster.capacity, quotas) if cluster.capacity else (),
+        _check_ceilings(cluster.ceilings, quotas),
+        _find_placeholders(cluster.source, cluster.owner_nodes),
+    )
+    return tuple(mark_silenced(found, silences)), silences
+
+
+def _check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[Finding]:
     """Yield the findings of all quotas of a cluster, before silences apply.
 
     `owned` are the users and client ids that cluster.yaml lists under owners. Most files have no
@@ -96,7 +146,7 @@ def _select_files_with(
     return found
 
 
-def check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> Iterator[Finding]:
+def _check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> Iterator[Finding]:
     """Yield a finding for each limit of a cluster in the less common family of units.
 
     Limits of profiles, and the budgets and minima of groups, count too.
@@ -272,3 +322,140 @@ def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Fi
 
 def _at(finding: Finding, quota: Quota, limit: Limit) -> Finding:
     return finding._replace(place=quota.source.locate(limit.span))
+
+
+def _check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iterator[Finding]:
+    """Yield a finding for each key that is promised beyond the factor.
+
+    Limits of the whole cluster do not count: each broker's share is known when the cluster is read.
+    """
+    known: list[DeclaredLimit] = []
+    uncounted: Counter[str] = Counter()
+    for quota in quotas:
+        for limit in quota.limits:
+            if limit.is_whole:
+                uncounted[limit.key] += 1
+            else:
+                known.append(DeclaredLimit(quota.owner, quota.entity.text, limit.key, limit.value))
+    promises = sum_promises(declared.capacity, known)
+    for finding in find_overcommitted(promises, uncounted):
+        yield finding._replace(place=declared.places.get(finding.key or ""))
+
+
+def _check_ceilings(declared: DeclaredCeilings, quotas: Iterable[Quota]) -> Iterator[Finding]:
+    """Yield a finding for each ceiling that no quota has, and for each limit above a ceiling.
+
+    The guard `above_ceiling` blocks the plans that set these limits. It also compares the shares of
+    limits of the whole cluster, which are known when the cluster is read.
+    """
+    if declared.source is None:
+        return
+    each = {ceiling.owner: dict(ceiling.each) for ceiling in declared.ceilings}
+    remedy, sums = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], float](float)
+    owners: set[str] = set()
+    for quota in quotas:
+        if quota.owner is None:
+            continue
+        owners.add(quota.owner)
+        for limit in (limit for limit in quota.limits if not limit.is_whole):
+            sums[quota.owner, limit.key] += limit.value
+            most = each.get(quota.owner, {}).get(limit.key)
+            if most is not None and limit.value > most:
+                entity, value = quota.entity.text, format_limit(limit.key, limit.value)
+                message = f"{limit.key} of {entity} is {value}, above the "
+                message += f"{format_limit(limit.key, most)} that {quota.owner} may declare."
+                place = quota.source.locate(limit.span)
+                yield Finding(ABOVE_CEILING, entity, limit.key, message, remedy, place)
+    for ceiling in declared.ceilings:
+        place = declared.source.locate(declared.places[ceiling.owner])
+        if ceiling.owner not in owners:
+            message = f"No quota of this cluster has the owner {show(ceiling.owner)}."
+            close = get_close_matches(ceiling.owner, owners, 1)
+            meant = f"Did you mean {show(close[0])}? " if close else ""
+            idle = f"{meant}{CODES[IDLE_CEILING].remedy}"
+            yield Finding(IDLE_CEILING, None, None, message, idle, place)
+        for key, most in ceiling.total:
+            if (total := min(sums[ceiling.owner, key], QUOTA_KEYS[key].unlimited)) > most:
+                message = f"{ceiling.owner} declares {format_limit(key, total)} of {key} together, "
+                message += f"above its {format_limit(key, most)}."
+                yield Finding(ABOVE_CEILING, None, key, message, remedy, place)
+
+
+_PLACEHOLDER = "@OWNER/"
+"""What the code owners begin with that `quota-ops init` writes."""
+
+
+def _list_owned_names(source: Source, nodes: Nodes) -> dict[tuple[str, str], str]:
+    """Return the place of each user and client id that is listed by its exact name."""
+    kinds = {"users": USER, "client_ids": CLIENT_ID}
+    found = ((claim, node) for (_, claim), node in nodes.items() if claim and claim.field in kinds)
+    return {
+        (kinds[claim.field], claim.text): f"{source.name}:{node.start_mark.line + 1}"
+        for claim, node in found
+    }
+
+
+def _find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
+    """Yield a finding for each code owner that nobody has replaced since `quota-ops init`."""
+    for (_, claim), node in nodes.items():
+        if claim and claim.field == "code_owners" and claim.text.startswith(_PLACEHOLDER):
+            message = f"{claim.text} is a placeholder: no team of the code host has this name."
+            place = source.locate(source.find_span(node))
+            yield Finding(
+                NOBODY_APPROVES, None, None, message, CODES[NOBODY_APPROVES].remedy, place
+            )
+
+
+_Declared = tuple[Source, Terms, Quota | Group]
+"""What has terms, in its file."""
+
+
+def check_terms(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Iterator[Finding]:
+    """Yield the findings of a cluster's files at a time, before they are expanded."""
+    declared = [found for file in files for found in _list_terms(file)]
+    yield from _find_ends(declared, at)
+    yield from _find_unused((terms for _, terms, _ in declared), profiles)
+
+
+def _list_terms(file: QuotasFile) -> Iterator[_Declared]:
+    for quota in file.quotas:
+        if quota.terms is not None:
+            yield file.source, quota.terms, quota
+    for group in file.groups:
+        if group.terms is not None:
+            yield file.source, group.terms, group
+
+
+def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
+    soon = iso_utc(datetime.fromisoformat(at) + timedelta(days=SOON_DAYS))
+    seen: set[tuple[str, Span]] = set()
+    for source, terms, quota in declared:
+        for span, what, until in _list_ends(terms):
+            if until > soon or (source.name, span) in seen:  # reported once for all names of a list
+                continue
+            seen.add((source.name, span))
+            code = ENDED if until <= at else ENDS_SOON
+            words = f"{'ended' if until <= at else 'ends'} at {until}"
+            entity = quota.entity.text if isinstance(quota, Quota) else None
+            name = f"group {show(quota.name)}" if isinstance(quota, Group) else entity
+            place = source.locate(span)
+            message = f"{what} of {name} {words}."
+            yield Finding(code, entity, None, message, CODES[code].remedy, place)
+
+
+def _list_ends(terms: Terms) -> Iterator[tuple[Span, str, str]]:
+    if terms.until is not None:
+        yield terms.until_span, "The quota", terms.until
+    for override in terms.overrides:
+        yield override.span, "The override", override.until
+
+
+def _find_unused(declared: Iterable[Terms], profiles: Profiles) -> Iterator[Finding]:
+    used = {terms.profile.name for terms in declared if terms.profile is not None}
+    used |= {profile.extends.name for profile in profiles.values() if profile.extends}
+    for profile in profiles.values():
+        if profile.name not in used:
+            message = f"No quota uses the profile {show(profile.name)}."
+            place = profile.source.locate(profile.span)
+            remedy = CODES[UNUSED_PROFILE].remedy
+            yield Finding(UNUSED_PROFILE, None, None, message, remedy, place)

@@ -1,7 +1,7 @@
 """The field `owners` of cluster.yaml, and the quotas and files that contradict it."""
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
 from functools import partial
 from ipaddress import ip_network
@@ -13,10 +13,7 @@ from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, r
 from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show, text_that
 from quota_ops.desired.yaml.shapes import OWNER
 from quota_ops.desired.yaml.source import Source
-from quota_ops.findings.codes import CODES, NOBODY_APPROVES
-from quota_ops.model.finding import Finding
 from quota_ops.model.plans.policy import INVENTORY
-from quota_ops.model.quotas.entity import CLIENT_ID, USER
 from quota_ops.model.quotas.owners import Claim, Owner, OwnerIndex
 
 Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
@@ -124,31 +121,6 @@ _READERS: dict[str, Callable[[str, yaml.Node], str]] = {
     ),
     "code_owners": read_note,
 }
-
-
-_PLACEHOLDER = "@OWNER/"
-"""What the code owners begin with that `quota-ops init` writes."""
-
-
-def list_owned_names(source: Source, nodes: Nodes) -> dict[tuple[str, str], str]:
-    """Return the place of each user and client id that is listed by its exact name."""
-    kinds = {"users": USER, "client_ids": CLIENT_ID}
-    found = ((claim, node) for (_, claim), node in nodes.items() if claim and claim.field in kinds)
-    return {
-        (kinds[claim.field], claim.text): f"{source.name}:{node.start_mark.line + 1}"
-        for claim, node in found
-    }
-
-
-def find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
-    """Yield a finding for each code owner that nobody has replaced since `quota-ops init`."""
-    for (_, claim), node in nodes.items():
-        if claim and claim.field == "code_owners" and claim.text.startswith(_PLACEHOLDER):
-            message = f"{claim.text} is a placeholder: no team of the code host has this name."
-            place = source.locate(source.find_span(node))
-            yield Finding(
-                NOBODY_APPROVES, None, None, message, CODES[NOBODY_APPROVES].remedy, place
-            )
 
 
 _NEAR = 0.85

@@ -8,8 +8,6 @@ from itertools import chain
 from pathlib import Path
 from typing import Self
 
-from quota_ops.desired.capacity import check_capacity
-from quota_ops.desired.ceilings import check_ceilings
 from quota_ops.desired.cluster_file import (
     CLUSTER_YAML,
     ClusterFile,
@@ -17,7 +15,7 @@ from quota_ops.desired.cluster_file import (
     refuse_placeholder,
 )
 from quota_ops.desired.contradictions import refuse_repeated_entities, refuse_unmanageable
-from quota_ops.desired.expand.expansion import Expansion, expand
+from quota_ops.desired.expand.expansion import expand
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.desired.files import (
     cluster_folders,
@@ -28,14 +26,9 @@ from quota_ops.desired.files import (
     list_sibling_clusters,
     open_cluster_folder,
 )
-from quota_ops.desired.findings import check_quotas, check_units
+from quota_ops.desired.findings import check_files, check_terms
 from quota_ops.desired.inventory import read_inventory_files
-from quota_ops.desired.owners import (
-    find_file_owner,
-    find_placeholders,
-    list_owned_names,
-    refuse_foreign,
-)
+from quota_ops.desired.owners import find_file_owner, refuse_foreign
 from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files, shared_name
@@ -138,11 +131,11 @@ def _read_cluster(
     names = list_quotas_files(folder, problems, inventory)
     clients = read_inventory_files(folder, inventory, problems) if inventory else {}
     files: Sequence[QuotasFile] = list(_read_files(folder, names, problems))
-    expanded = Expansion(files)
+    of_terms: tuple[Finding, ...] = ()
     if cluster is not None:
         find = partial(find_use, cluster.policy.cluster_id, at) if find_use else None
-        expanded = expand(files, cluster.profiles, at, find)
-    files = expanded.files
+        of_terms = tuple(check_terms(files, cluster.profiles, at))
+        files = expand(files, cluster.profiles, at, find)
     by_file = [file.quotas for file in files]
     quotas = tuple(chain.from_iterable(by_file))
     refuse_repeated_entities(quotas)
@@ -161,12 +154,12 @@ def _read_cluster(
         quotas = tuple(chain.from_iterable(by_file))
     if cluster is None or (problems and not left_out):
         limits = sum(len(quota.limits) for quota in quotas)
-        findings = _findings(files, cluster, expanded)[0] if cluster else ()
+        findings = check_files(files, cluster, of_terms)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
         read = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=read, quotas=limits, findings=findings)
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
-    findings, silences = _findings(files, cluster, expanded)
+    findings, silences = check_files(files, cluster, of_terms)
     decidable = _BY_FILES - _OF_ALL_FILES if left_out else _BY_FILES
     findings = tuple(found for found in findings if not left_out or found.code in decidable)
     findings += tuple(find_idle_silences(findings, silences, decidable))
@@ -323,22 +316,6 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
         return None
     document = read_document(folder, CLUSTER_YAML, problems, SizeBudget())
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
-
-
-def _findings(
-    files: Sequence[QuotasFile], cluster: ClusterFile, expanded: Expansion
-) -> tuple[tuple[Finding, ...], tuple[Silence, ...]]:
-    by_file = [file.quotas for file in files]
-    own = (silence for quotas in by_file for quota in quotas for silence in quota.silences)
-    silences = (*cluster.silences, *own)
-    quotas = tuple(chain.from_iterable(by_file))
-    beyond = check_capacity(cluster.capacity, quotas) if cluster.capacity else ()
-    above = check_ceilings(cluster.ceilings, quotas)
-    unnamed = find_placeholders(cluster.source, cluster.owner_nodes)
-    units = check_units(files, cluster.profiles.values())
-    owned = list_owned_names(cluster.source, cluster.owner_nodes)
-    found = chain(check_quotas(by_file, owned), units, expanded.findings, beyond, above, unnamed)
-    return tuple(mark_silenced(found, silences)), silences
 
 
 def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:

@@ -1,9 +1,9 @@
 """The table of all findings: their codes and everything that is shown about them.
 
 The command, the documentation and the JSON Schemas are made from it. A new finding needs a rule: of
-an entity in `entity_rules`, called for suspicious texts; of several in `shadowing` or `shares`; of
-a plan in `cluster_rules`; of files in `desired.findings`, and in `entries`, `owners`, `ceilings`
-and `expand.expansion` beside it.
+one entity in `entity_rules`, called for suspicious texts; of a limit that applies to nobody in
+`shadowing`; of sums in `shares`; of what the cluster stores in `cluster_rules`; of anything else in
+the files in `desired/findings.py`, which calls the rules of entities and finds their places.
 """
 
 from enum import StrEnum
