@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import yaml
 
-from quota_ops.desired.limits import read_limits
+from quota_ops.desired.quotas_file import read_limits
 from quota_ops.desired.yaml.fields import FieldNodes, read_value
 from quota_ops.desired.yaml.scalars import read_note, show
 from quota_ops.desired.yaml.shapes import CEILING

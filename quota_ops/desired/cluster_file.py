@@ -7,17 +7,33 @@ import yaml
 
 from quota_ops.desired.capacity import DeclaredCapacity, read_capacity
 from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
-from quota_ops.desired.entries import read_freezes, read_retired_brokers, read_silences
+from quota_ops.desired.entries import read_freezes, read_retired_brokers
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
 from quota_ops.desired.profiles import Profiles, SharedUse, read_profiles, read_uses
+from quota_ops.desired.quotas_file import read_silences
 from quota_ops.desired.usage import read_usage
-from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_given, read_items, read_name
-from quota_ops.desired.yaml.shapes import CLUSTER_FILE, FILTER, GUARDS, MEMORY
+from quota_ops.desired.yaml.fields import (
+    FieldNodes,
+    read_fields,
+    read_given,
+    read_items,
+    read_name,
+    read_values,
+)
+from quota_ops.desired.yaml.shapes import (
+    CLUSTER_FILE,
+    FILTER,
+    FREEZE,
+    GUARDS,
+    MEMORY,
+    RETIRED_BROKER,
+    Shape,
+)
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.finding import Silence
-from quota_ops.model.plans.policy import GuardThresholds, Memory, Policy
+from quota_ops.model.plans.policy import Freeze, GuardThresholds, Memory, Policy, RetiredBroker
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.filter import EntityFilter
 
@@ -136,3 +152,42 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, yaml.
         known = EntityFilter(tuple(part for part in parts if part is not None))
         filters.setdefault(known, item)
     return filters
+
+
+MOST_FREEZES = 100
+"""The most windows of a cluster; each is checked before every write."""
+
+
+def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
+    """Read the windows of a `freeze` field; adds problems for invalid ones."""
+    freezes = []
+    items = read_items(source, field)
+    if len(items) > MOST_FREEZES:
+        remedy = f"Write at most {MOST_FREEZES}; a cron field takes ranges, for example 1-5."
+        source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
+        return ()
+    for item in items:
+        values = _read_entry(source, item, FREEZE)
+        if values is not None:
+            freezes.append(Freeze(**values))
+    return tuple(freezes)
+
+
+def _read_entry(source: Source, item: yaml.Node, shape: Shape) -> dict[str, Any] | None:
+    """Read the values of an entry by field; None, after adding a problem, if one is invalid."""
+    values = read_values(source, read_fields(source, item, shape) or {}, shape)
+    return None if None in values.values() else values
+
+
+def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBroker, ...]:
+    """Read the brokers of a `retired_brokers` field; adds problems for invalid entries."""
+    found: dict[int, RetiredBroker] = {}
+    for item in read_items(source, field):
+        values = _read_entry(source, item, RETIRED_BROKER)
+        if values is None:
+            continue
+        broker = RetiredBroker(**values)
+        if broker.id in found:
+            source.refuse(item, f"Broker {broker.id} is listed twice.", "Remove one.")
+        found[broker.id] = broker
+    return tuple(found[broker_id] for broker_id in sorted(found))

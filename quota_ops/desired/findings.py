@@ -10,12 +10,9 @@ from itertools import chain
 from quota_ops.desired.capacity import DeclaredCapacity
 from quota_ops.desired.ceilings import DeclaredCeilings
 from quota_ops.desired.cluster_file import ClusterFile
-from quota_ops.desired.groups import Group
-from quota_ops.desired.limits import Limit
 from quota_ops.desired.owners import Nodes
 from quota_ops.desired.profiles import Profile, Profiles
-from quota_ops.desired.quotas_file import Quota, QuotasFile
-from quota_ops.desired.terms import Terms
+from quota_ops.desired.quotas_file import Group, Limit, Quota, QuotasFile, Terms
 from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.desired.yaml.source import Source, Span

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import yaml
 
-from quota_ops.desired.limits import Limit, read_limits
-from quota_ops.desired.terms import Reference, read_reference
+from quota_ops.desired.quotas_file import Limit, Reference, read_limits, read_reference
 from quota_ops.desired.yaml.fields import (
     FieldNodes,
     read_fields,

@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from msgspec import Struct
 
-from quota_ops.desired.limits import Limit
 from quota_ops.desired.names import require_canonical
-from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.quotas_file import Limit, Quota, QuotasFile
 from quota_ops.desired.yaml.nodes import SizeBudget
 from quota_ops.desired.yaml.scalars import LONGEST_NOTE, is_text
 from quota_ops.desired.yaml.source import Source, Span

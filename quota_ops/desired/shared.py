@@ -9,8 +9,8 @@ from msgspec.structs import replace
 
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.files import SHARED, YAML
-from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profile, SharedUse, read_profiles
+from quota_ops.desired.quotas_file import Limit
 from quota_ops.desired.yaml.checkout import Folder, open_folder
 from quota_ops.desired.yaml.fields import read_fields
 from quota_ops.desired.yaml.nodes import SizeBudget, compose

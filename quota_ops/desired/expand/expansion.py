@@ -9,9 +9,8 @@ from quota_ops.desired.expand.groups import expand_groups, list_used_names
 from quota_ops.desired.expand.overrides import apply_terms
 from quota_ops.desired.expand.profiles import ProfileLimits, refuse_invalid_profiles
 from quota_ops.desired.expand.rates import add_cluster_limits
-from quota_ops.desired.limits import Limit
 from quota_ops.desired.profiles import Profiles
-from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.quotas_file import Limit, Quota, QuotasFile
 from quota_ops.model.usage.recorded import GroupUse
 from quota_ops.model.usage.series import SeriesNames
 

@@ -5,9 +5,7 @@ from decimal import Decimal
 from fractions import Fraction
 
 from quota_ops.desired.expand.overrides import apply_terms
-from quota_ops.desired.groups import Group, Member
-from quota_ops.desired.limits import Derivation, Limit
-from quota_ops.desired.quotas_file import Quota, QuotasFile
+from quota_ops.desired.quotas_file import Derivation, Group, Limit, Member, Quota, QuotasFile
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit

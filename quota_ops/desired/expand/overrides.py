@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from quota_ops.desired.limits import Derivation, Limit
-from quota_ops.desired.terms import Terms
+from quota_ops.desired.quotas_file import Derivation, Limit, Terms
 from quota_ops.model.quotas.quota import format_limit
 
 

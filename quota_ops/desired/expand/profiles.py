@@ -4,10 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from quota_ops.desired.limits import Derivation, Limit
 from quota_ops.desired.profiles import Profile, Profiles
-from quota_ops.desired.quotas_file import Quota
-from quota_ops.desired.terms import Reference
+from quota_ops.desired.quotas_file import Derivation, Limit, Quota, Reference
 from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.source import Source
 from quota_ops.model.quotas.quota import QUOTA_KEYS

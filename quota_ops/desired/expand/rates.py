@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_FLOOR, Decimal
 
-from quota_ops.desired.limits import Limit
-from quota_ops.desired.quotas_file import Quota
+from quota_ops.desired.quotas_file import Limit, Quota
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.placement import Placement, UnknownBrokersError
