@@ -1,46 +1,48 @@
-"""cluster.yaml: a cluster's policy, and where it declares protected entities."""
+"""cluster.yaml: a cluster's policy, and the places in it that checks point at."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import yaml
 
-from quota_ops.desired.capacity import DeclaredCapacity, read_capacity
-from quota_ops.desired.ceilings import DeclaredCeilings, read_ceilings
-from quota_ops.desired.entries import read_freezes, read_retired_brokers
 from quota_ops.desired.names import read_filter_part
 from quota_ops.desired.owners import Nodes as OwnerNodes
 from quota_ops.desired.owners import read_owners
 from quota_ops.desired.profiles import Profiles, SharedUse, read_profiles, read_uses
-from quota_ops.desired.quotas_file import read_silences
-from quota_ops.desired.usage import read_usage
+from quota_ops.desired.quotas_file import Limit, read_limits, read_silences
+from quota_ops.desired.yaml import shapes
 from quota_ops.desired.yaml.fields import (
     FieldNodes,
+    find_field,
+    read_entry,
     read_fields,
     read_given,
     read_items,
     read_name,
-    read_values,
+    read_named,
+    read_part,
+    read_value,
 )
-from quota_ops.desired.yaml.shapes import (
-    CLUSTER_FILE,
-    FILTER,
-    FREEZE,
-    GUARDS,
-    MEMORY,
-    RETIRED_BROKER,
-    Shape,
-)
+from quota_ops.desired.yaml.scalars import read_text
 from quota_ops.desired.yaml.source import Source
-from quota_ops.model.finding import Silence
+from quota_ops.desired.yaml.values import FACTOR, LABEL
+from quota_ops.model.finding import Location, Silence
+from quota_ops.model.plans.capacity import Amounts, Capacity
+from quota_ops.model.plans.ceilings import Ceiling
 from quota_ops.model.plans.policy import Freeze, GuardThresholds, Memory, Policy, RetiredBroker
 from quota_ops.model.quotas.entity import IP
 from quota_ops.model.quotas.filter import EntityFilter
+from quota_ops.model.usage.usage import UsagePolicy
 
 CLUSTER_YAML = "cluster.yaml"
 CLUSTER_YML = "cluster.yml"
 """A likely misspelling of cluster.yaml, and an unlikely name for a quotas file."""
 PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
+MOST_FREEZES = 100
+"""The most windows of a cluster; each is checked before every write."""
+
+Places = Mapping[str, Location]
+"""Where cluster.yaml declares the capacity of a key, or the ceiling of an owner."""
 
 
 class ClusterFile(NamedTuple):
@@ -57,49 +59,45 @@ class ClusterFile(NamedTuple):
     owner_nodes: OwnerNodes
     profiles: Profiles
     uses: tuple[SharedUse, ...]
-    capacity: DeclaredCapacity | None
-    ceilings: DeclaredCeilings
+    capacity_places: Places
+    ceiling_places: Places
 
 
 def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:
     """Read the policy of the folder `cluster`; None, after adding problems, if it is invalid."""
     before = len(source.problems)
-    fields = read_fields(source, root, CLUSTER_FILE) or {}
-    values = read_given(source, fields, CLUSTER_FILE)
+    fields = read_fields(source, root, shapes.CLUSTER_FILE) or {}
+    values = read_given(source, fields, shapes.CLUSTER_FILE)
     values |= {
         name: read(source, fields[name]) for name, read in _PART_READERS.items() if name in fields
     }
-    protect = _read_filters(source, fields["protect"]) if "protect" in fields else {}
-    if "scope" in fields:
-        values["scope"] = tuple(_read_filters(source, fields["scope"]))
-        if fields["scope"].value.value == []:
-            remedy = "To allow every entity, remove it."
-            source.refuse(fields["scope"].name, "scope is empty and allows no entity.", remedy)
-    silences = read_silences(source, fields["silence"]) if "silence" in fields else ()
-    owner_nodes: OwnerNodes = {}
-    if "owners" in fields:
-        values["owners"], owner_nodes = read_owners(source, fields["owners"])
-    profiles = read_profiles(source, fields["profiles"]) if "profiles" in fields else {}
-    ceilings = DeclaredCeilings()
-    if "ceilings" in fields:
-        ceilings = read_ceilings(source, fields["ceilings"])
-        values["ceilings"] = ceilings.ceilings
-    capacity = read_capacity(source, fields["capacity"]) if "capacity" in fields else None
-    values["capacity"] = capacity and capacity.capacity
-    uses = read_uses(source, fields["use"]) if "use" in fields else ()
+    protect = values.pop("protect", {})
+    silences = values.pop("silence", ())
+    profiles = values.pop("profiles", {})
+    uses = values.pop("use", ())
+    owners, owner_nodes = values.pop("owners", ((), {}))
+    capacity, capacity_places = values.pop("capacity", (None, {}))
+    ceilings, ceiling_places = values.pop("ceilings", ((), {}))
     if len(source.problems) > before:
         return None
     return ClusterFile(
-        policy=Policy(cluster=cluster, protect=tuple(protect), **values),
-        source=source,
-        id_node=fields["cluster_id"].value,
-        protect=protect,
-        silences=silences,
-        owner_nodes=owner_nodes,
-        profiles=profiles,
-        uses=uses,
-        capacity=capacity,
-        ceilings=ceilings,
+        Policy(
+            cluster,
+            protect=tuple(protect),
+            owners=owners,
+            capacity=capacity,
+            ceilings=ceilings,
+            **values,
+        ),
+        source,
+        fields["cluster_id"].value,
+        protect,
+        silences,
+        owner_nodes,
+        profiles,
+        uses,
+        capacity_places,
+        ceiling_places,
     )
 
 
@@ -114,37 +112,30 @@ def refuse_placeholder(cluster: ClusterFile) -> None:
 
 
 def _read_guards(source: Source, field: FieldNodes) -> GuardThresholds:
-    fields = read_fields(source, field.value, GUARDS, field) or {}
-    return GuardThresholds(**read_given(source, fields, GUARDS))
+    return GuardThresholds(**read_part(source, field, shapes.GUARDS))
 
 
 def _read_memory(source: Source, field: FieldNodes) -> Memory:
-    fields = read_fields(source, field.value, MEMORY, field) or {}
-    return Memory(**read_given(source, fields, MEMORY))
+    return Memory(**read_part(source, field, shapes.MEMORY))
 
 
-_PART_READERS: dict[str, Callable[[Source, FieldNodes], Any]] = {
-    "guards": _read_guards,
-    "freeze": read_freezes,
-    "memory": _read_memory,
-    "retired_brokers": read_retired_brokers,
-    "usage": read_usage,
-}
+def _read_scope(source: Source, field: FieldNodes) -> tuple[EntityFilter, ...]:
+    if field.value.value == []:
+        remedy = "To allow every entity, remove it."
+        source.refuse(field.name, "scope is empty and allows no entity.", remedy)
+    return tuple(_read_filters(source, field))
 
 
 def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, yaml.Node]:
     """Read the filters of a list, each with its node."""
     filters: dict[EntityFilter, yaml.Node] = {}
     for item in read_items(source, field):
-        fields = read_fields(source, item, FILTER)
+        fields = read_fields(source, item, shapes.FILTER)
         if fields is None:
             continue
         if not item.value:
-            source.refuse(
-                item,
-                "This entry has no user, client id or address.",
-                "Add one, for example {user: any}.",
-            )
+            message = "This entry has no user, client id or address."
+            source.refuse(item, message, "Add one, for example {user: any}.")
         if IP in fields and len(fields) > 1:
             message = "ip cannot be combined with user or client-id."
             source.refuse(fields[IP].name, message, "Write two entries.")
@@ -154,36 +145,20 @@ def _read_filters(source: Source, field: FieldNodes) -> dict[EntityFilter, yaml.
     return filters
 
 
-MOST_FREEZES = 100
-"""The most windows of a cluster; each is checked before every write."""
-
-
-def read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
-    """Read the windows of a `freeze` field; adds problems for invalid ones."""
-    freezes = []
+def _read_freezes(source: Source, field: FieldNodes) -> tuple[Freeze, ...]:
     items = read_items(source, field)
     if len(items) > MOST_FREEZES:
         remedy = f"Write at most {MOST_FREEZES}; a cron field takes ranges, for example 1-5."
         source.refuse(field.name, f"freeze has {len(items):,} windows.", remedy)
         return ()
-    for item in items:
-        values = _read_entry(source, item, FREEZE)
-        if values is not None:
-            freezes.append(Freeze(**values))
-    return tuple(freezes)
+    entries = (read_entry(source, item, shapes.FREEZE) for item in items)
+    return tuple(Freeze(**values) for values in entries if values is not None)
 
 
-def _read_entry(source: Source, item: yaml.Node, shape: Shape) -> dict[str, Any] | None:
-    """Read the values of an entry by field; None, after adding a problem, if one is invalid."""
-    values = read_values(source, read_fields(source, item, shape) or {}, shape)
-    return None if None in values.values() else values
-
-
-def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBroker, ...]:
-    """Read the brokers of a `retired_brokers` field; adds problems for invalid entries."""
+def _read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBroker, ...]:
     found: dict[int, RetiredBroker] = {}
     for item in read_items(source, field):
-        values = _read_entry(source, item, RETIRED_BROKER)
+        values = read_entry(source, item, shapes.RETIRED_BROKER)
         if values is None:
             continue
         broker = RetiredBroker(**values)
@@ -191,3 +166,84 @@ def read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBrok
             source.refuse(item, f"Broker {broker.id} is listed twice.", "Remove one.")
         found[broker.id] = broker
     return tuple(found[broker_id] for broker_id in sorted(found))
+
+
+def _read_capacity(source: Source, field: FieldNodes) -> tuple[Capacity, Places]:
+    """Read the capacity of a broker, and where each key of it is declared."""
+    limits = read_limits(source, field, (), shapes.CAPACITY)
+    factor = read_value(source, find_field(field.value, "factor"), FACTOR.read)
+    places = {limit.key: source.locate(limit.span) for limit in limits}
+    return Capacity(_sort_amounts(limits), factor or Capacity(()).factor), places
+
+
+def _read_ceilings(source: Source, field: FieldNodes) -> tuple[tuple[Ceiling, ...], Places]:
+    """Read the ceilings of each owner, and where each owner is named."""
+    ceilings: dict[str, Ceiling] = {}
+    places: dict[str, Location] = {}
+    message = "ceilings must map each owner to limits."
+    example = "{payments: {producer_byte_rate: 200 MiB}}"
+    for owner, nodes in read_named(source, field, message, example, "owner"):
+        limits = read_limits(source, nodes, (), shapes.CEILING)
+        total = find_field(nodes.value, "total")
+        totals = read_limits(source, total, ()) if total else ()
+        ceilings[owner] = Ceiling(owner, _sort_amounts(limits), _sort_amounts(totals))
+        places[owner] = source.locate(source.find_span(nodes.name))
+    return tuple(ceilings[owner] for owner in sorted(ceilings)), places
+
+
+def _sort_amounts(limits: tuple[Limit, ...]) -> Amounts:
+    return tuple(sorted((limit.key, limit.value) for limit in limits))
+
+
+def _read_usage(source: Source, field: FieldNodes) -> UsagePolicy | None:
+    """Read where use is measured; None, after adding problems, if it is invalid."""
+    before = len(source.problems)
+    fields = read_fields(source, field.value, shapes.USAGE, field) or {}
+    found = read_given(source, fields, shapes.USAGE)
+    for name, shape in _USAGE_PARTS.items():
+        if name in fields:
+            found[name] = tuple(read_part(source, fields[name], shape).items())
+    if "match" in fields:
+        found["match"] = _read_match(source, fields["match"])
+    return None if len(source.problems) > before else UsagePolicy(**found)
+
+
+_USAGE_PARTS = {
+    "metrics": shapes.METRICS,
+    "throttle_times": shapes.METRICS,
+    "labels": shapes.USAGE_LABELS,
+}
+
+
+def _read_match(source: Source, field: FieldNodes) -> tuple[tuple[str, str], ...]:
+    if not isinstance(field.value, yaml.MappingNode):
+        remedy = "For example match: {cluster: orders}."
+        source.refuse(field.place, "match must be a mapping of labels.", remedy)
+        return ()
+    labels: dict[str, str] = {}
+    for name, value in field.value.value:
+        label = read_value(source, FieldNodes(name, name), LABEL.read)
+        text = read_value(source, FieldNodes(name, value), read_text)
+        if label in labels:
+            source.refuse(name, f"{label} is set twice.", "Remove one.")
+        elif label is not None and text is not None:
+            labels[label] = text
+    return tuple(labels.items())
+
+
+_PART_READERS: dict[str, Callable[[Source, FieldNodes], Any]] = {
+    "guards": _read_guards,
+    "freeze": _read_freezes,
+    "memory": _read_memory,
+    "retired_brokers": _read_retired_brokers,
+    "usage": _read_usage,
+    "scope": _read_scope,
+    "protect": _read_filters,
+    "silence": read_silences,
+    "owners": read_owners,
+    "profiles": read_profiles,
+    "ceilings": _read_ceilings,
+    "capacity": _read_capacity,
+    "use": read_uses,
+}
+"""The readers of the fields that have fields of their own."""

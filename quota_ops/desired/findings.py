@@ -7,8 +7,6 @@ from datetime import datetime, timedelta
 from difflib import get_close_matches
 from itertools import chain
 
-from quota_ops.desired.capacity import DeclaredCapacity
-from quota_ops.desired.ceilings import DeclaredCeilings
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.owners import Nodes
 from quota_ops.desired.profiles import Profile, Profiles
@@ -72,8 +70,8 @@ def check_files(
         _check_quotas(by_file, _list_owned_names(cluster.source, cluster.owner_nodes)),
         _check_units(files, cluster.profiles.values()),
         of_terms,
-        _check_capacity(cluster.capacity, quotas) if cluster.capacity else (),
-        _check_ceilings(cluster.ceilings, quotas),
+        _check_capacity(cluster, quotas),
+        _check_ceilings(cluster, quotas),
         _find_placeholders(cluster.source, cluster.owner_nodes),
     )
     return tuple(mark_silenced(found, silences)), silences
@@ -321,11 +319,13 @@ def _at(finding: Finding, quota: Quota, limit: Limit) -> Finding:
     return finding._replace(place=quota.source.locate(limit.span))
 
 
-def _check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iterator[Finding]:
+def _check_capacity(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[Finding]:
     """Yield a finding for each key that is promised beyond the factor.
 
     Limits of the whole cluster do not count: each broker's share is known when the cluster is read.
     """
+    if cluster.policy.capacity is None:
+        return
     known: list[DeclaredLimit] = []
     uncounted: Counter[str] = Counter()
     for quota in quotas:
@@ -334,20 +334,19 @@ def _check_capacity(declared: DeclaredCapacity, quotas: Iterable[Quota]) -> Iter
                 uncounted[limit.key] += 1
             else:
                 known.append(DeclaredLimit(quota.owner, quota.entity.text, limit.key, limit.value))
-    promises = sum_promises(declared.capacity, known)
+    promises = sum_promises(cluster.policy.capacity, known)
     for finding in find_overcommitted(promises, uncounted):
-        yield finding._replace(place=declared.places.get(finding.key or ""))
+        yield finding._replace(place=cluster.capacity_places.get(finding.key or ""))
 
 
-def _check_ceilings(declared: DeclaredCeilings, quotas: Iterable[Quota]) -> Iterator[Finding]:
+def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[Finding]:
     """Yield a finding for each ceiling that no quota has, and for each limit above a ceiling.
 
     The guard `above_ceiling` blocks the plans that set these limits. It also compares the shares of
     limits of the whole cluster, which are known when the cluster is read.
     """
-    if declared.source is None:
-        return
-    each = {ceiling.owner: dict(ceiling.each) for ceiling in declared.ceilings}
+    ceilings = cluster.policy.ceilings
+    each = {ceiling.owner: dict(ceiling.each) for ceiling in ceilings}
     remedy, sums = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], float](float)
     owners: set[str] = set()
     for quota in quotas:
@@ -363,8 +362,8 @@ def _check_ceilings(declared: DeclaredCeilings, quotas: Iterable[Quota]) -> Iter
                 message += f"{format_limit(limit.key, most)} that {quota.owner} may declare."
                 place = quota.source.locate(limit.span)
                 yield Finding(ABOVE_CEILING, entity, limit.key, message, remedy, place)
-    for ceiling in declared.ceilings:
-        place = declared.source.locate(declared.places[ceiling.owner])
+    for ceiling in ceilings:
+        place = cluster.ceiling_places[ceiling.owner]
         if ceiling.owner not in owners:
             message = f"No quota of this cluster has the owner {show(ceiling.owner)}."
             close = get_close_matches(ceiling.owner, owners, 1)

@@ -9,7 +9,13 @@ from ipaddress import ip_network
 import yaml
 
 from quota_ops.desired.quotas_file import Quota, QuotasFile
-from quota_ops.desired.yaml.fields import FieldNodes, read_fields, read_items, read_value
+from quota_ops.desired.yaml.fields import (
+    FieldNodes,
+    read_fields,
+    read_items,
+    read_named,
+    read_value,
+)
 from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show, text_that
 from quota_ops.desired.yaml.shapes import OWNER
 from quota_ops.desired.yaml.source import Source
@@ -23,22 +29,14 @@ Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
 def read_owners(source: Source, field: FieldNodes) -> tuple[tuple[Owner, ...], Nodes]:
     """Read the owners, by name; add a problem for each entity or file that two of them have."""
     nodes: dict[tuple[str, Claim | None], yaml.Node] = {}
-    if not isinstance(field.value, yaml.MappingNode) or not field.value.value:
-        source.refuse(
-            field.place,
-            "owners must be a mapping from each owner to what belongs to it.",
-            "For example owners: {payments: {user_prefixes: [payments-]}}; or remove it.",
-        )
-        return (), nodes
-    owners: dict[str, Owner] = {}
-    for key, value in field.value.value:
-        name = read_value(source, FieldNodes(field.name, key), read_note)
-        if name is None:
-            continue
-        if name in owners:
-            source.refuse(key, f"The owner {show(name)} is listed twice.", "Merge the two.")
-            continue
-        owners[name] = _read_owner(source, FieldNodes(key, value), name, nodes)
+    message = "owners must be a mapping from each owner to what belongs to it."
+    example = "{payments: {user_prefixes: [payments-]}}; or remove it"
+    owners = {
+        name: _read_owner(source, found, name, nodes)
+        for name, found in read_named(source, field, message, example, "owner")
+    }
+    if isinstance(field.value, yaml.MappingNode) and not field.value.value:
+        source.refuse(field.place, message, f"For example owners: {example}.")
     _refuse_shared(source, owners.values(), nodes)
     return tuple(owners[name] for name in sorted(owners)), nodes
 

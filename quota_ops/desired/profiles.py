@@ -10,6 +10,7 @@ import yaml
 from quota_ops.desired.quotas_file import Limit, Reference, read_limits, read_reference
 from quota_ops.desired.yaml.fields import (
     FieldNodes,
+    find_field,
     read_fields,
     read_items,
     read_value,
@@ -56,9 +57,7 @@ def read_profiles(
             source.refuse(key, message, "Remove one, or rename it.")
             continue
         limits = read_limits(source, FieldNodes(key, value), (), PROFILE)
-        nodes = value.value if isinstance(value, yaml.MappingNode) else ()
-        extended = next((FieldNodes(k, v) for k, v in nodes if k.value == "profile"), None)
-        extends = read_reference(source, extended)
+        extends = read_reference(source, find_field(value, "profile"))
         profiles[name] = Profile(name, source, source.find_span(key), limits, extends)
     return profiles
 

@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from quota_ops.desired.yaml import shapes
-from quota_ops.desired.yaml.values import DURATION, NOTE
+from quota_ops.desired.yaml.values import NOTE
 from quota_ops.findings.codes import CODES, SILENCEABLE
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, MAX_NAME_BYTES, USER
 from quota_ops.model.quotas.quota import BYTE_UNITS, BYTES, QUOTA_KEYS, UNLIMITED, QuotaKey
@@ -90,7 +90,6 @@ def cluster_schema() -> Schema:
                 "metrics": _object(shapes.METRICS),
                 "throttle_times": _object(shapes.METRICS),
                 "labels": _object(shapes.USAGE_LABELS),
-                "step": DURATION.default("60s").schema,
             },
         ),
         "silence": _silence(),

@@ -49,6 +49,14 @@ def parse_duration(text: str) -> timedelta:
     return length
 
 
+def format_duration(seconds: int) -> str:
+    """Format seconds as `parse_duration` reads them, in the largest unit that fits: `7d`, `90m`."""
+    sizes = {unit: timedelta(**{name: 1}) for unit, name in _UNITS.items()}
+    length = timedelta(seconds=seconds)
+    unit = next(unit for unit, size in sizes.items() if not length % size)
+    return f"{length // sizes[unit]}{unit}"
+
+
 def parse_until(text: str, now: datetime) -> datetime:
     """Parse a time after `now` to UTC: a duration from now, or a time with its zone.
 

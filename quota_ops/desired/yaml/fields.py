@@ -1,12 +1,12 @@
 """The fields of a mapping: each known, each set once, and none missing."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from quota_ops.desired.yaml.scalars import Misread, show
+from quota_ops.desired.yaml.scalars import Misread, read_note, show
 from quota_ops.desired.yaml.shapes import LIMITS, Shape
 from quota_ops.desired.yaml.source import Source
 
@@ -137,3 +137,43 @@ def read_name(
     if source.has_unseen and isinstance(value, yaml.ScalarNode) and source.refuse_unseen(value):
         return None
     return read_value(source, field, read)
+
+
+def read_part(source: Source, field: FieldNodes, shape: Shape) -> dict[str, Any]:
+    """Read the values of a field that is a mapping by name, without those of missing fields."""
+    return read_given(source, read_fields(source, field.value, shape, field) or {}, shape)
+
+
+def read_entry(source: Source, item: yaml.Node, shape: Shape) -> dict[str, Any] | None:
+    """Read the values of an item of a list; None, after adding a problem, if one is invalid."""
+    values = read_values(source, read_fields(source, item, shape) or {}, shape)
+    return None if None in values.values() else values
+
+
+def read_named(
+    source: Source, field: FieldNodes, message: str, example: str, noun: str
+) -> Iterator[tuple[str, FieldNodes]]:
+    """Yield the names of a mapping that people choose, each with its nodes.
+
+    Adds a problem, with the message and the example, if it is not a mapping, and for a name that is
+    there twice, which is yielded once.
+    """
+    if not isinstance(field.value, yaml.MappingNode):
+        source.refuse(field.place, message, f"For example {field.name.value}: {example}.")
+        return
+    names = set()
+    for key, value in field.value.value:
+        name = read_value(source, FieldNodes(field.name, key), read_note)
+        if name is None:
+            continue
+        if name in names:
+            source.refuse(key, f"The {noun} {show(name)} is listed twice.", "Merge the two.")
+            continue
+        names.add(name)
+        yield name, FieldNodes(key, value)
+
+
+def find_field(node: yaml.Node | None, name: str) -> FieldNodes | None:
+    """Find a field by name; None if the node is no mapping, or lacks it."""
+    nodes = node.value if isinstance(node, yaml.MappingNode) else ()
+    return next((FieldNodes(key, value) for key, value in nodes if key.value == name), None)

@@ -11,15 +11,24 @@ from msgspec import Struct
 
 from quota_ops.desired.yaml import values
 from quota_ops.desired.yaml.scalars import read_text
-from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, VerifyPolicy
+from quota_ops.model.moment import format_duration
+from quota_ops.model.plans.capacity import Capacity
+from quota_ops.model.plans.policy import (
+    ApprovalPolicy,
+    DriftPolicy,
+    GuardThresholds,
+    Policy,
+    VerifyPolicy,
+)
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quotas.quota import BYTES, MEASURED_KEYS, QUOTA_KEYS
-from quota_ops.model.usage.usage import LABEL, Preset
+from quota_ops.model.usage.usage import LABEL, UsagePolicy
 
 DEFAULT = "default"
 ANY = "any"
-_METRIC = {"type": "string", "minLength": 1}
-_LABEL = {"type": "string", "pattern": f"^{LABEL.pattern}$"}
+_POLICY = Policy(cluster="", cluster_id="", connection="")
+_USAGE = UsagePolicy(prometheus="")
+"""The defaults."""
 
 
 class Field(NamedTuple):
@@ -243,7 +252,7 @@ CAPACITY = Shape(
         "factor": Field(
             "How many times the capacity may be promised before check reports it.",
             "3",
-            *values.FACTOR.default(1),
+            *values.FACTOR.default(Capacity(()).factor),
         ),
     },
 )
@@ -311,21 +320,23 @@ CLUSTER_FILE = Shape(
         "drift": Field(
             "How a plan treats a row that was changed outside Git: repair, ask or report.",
             "repair",
-            *values.one_of(DriftPolicy).default("repair"),
+            *values.one_of(DriftPolicy).default(str(_POLICY.drift)),
         ),
         "approval": Field(
             "Which plans need approval: never, on_breach (a guard blocks the plan) or always.",
             "on_breach",
-            *values.one_of(ApprovalPolicy).default("on_breach"),
+            *values.one_of(ApprovalPolicy).default(str(_POLICY.approval)),
         ),
         "approval_valid_for": Field(
-            "How long an approval or an override is valid.", "7d", *values.DURATION.default("7d")
+            "How long an approval or an override is valid.",
+            "7d",
+            *values.DURATION.default(format_duration(_POLICY.approval_valid_for)),
         ),
         "verify": Field(
             "Which brokers runs query and verify: every_broker, or bootstrap if only the bootstrap"
             " address is reachable, for example over a private link.",
             "every_broker",
-            *values.one_of(VerifyPolicy).default("every_broker"),
+            *values.one_of(VerifyPolicy).default(str(_POLICY.verify)),
         ),
         "retired_brokers": Field(
             "Brokers that are still registered but will not come back, each with a reason. They do"
@@ -335,7 +346,7 @@ CLUSTER_FILE = Shape(
         "clear_unmanaged": Field(
             "Whether runs clear quotas in scope that Git lacks, after one verified run.",
             "false",
-            *values.FLAG.default(False),
+            *values.FLAG.default(_POLICY.clear_unmanaged),
         ),
         "paused": Field(
             "Why runs write nothing for now; plans and reports still work.",
@@ -420,7 +431,7 @@ METRICS = Shape(
     "A mapping of metrics",
     "a quota key whose use brokers measure",
     {
-        key: Field(f"The metric for {key}.", "'used{resource=\"Produce\"}'", None, _METRIC)
+        key: Field(f"The metric for {key}.", "'used{resource=\"Produce\"}'", *values.METRIC)
         for key in MEASURED_KEYS
     },
 )
@@ -429,8 +440,8 @@ USAGE_LABELS = Shape(
     "labels",
     "an entity type in labels",
     {
-        USER: Field("The label that has the user.", "user", None, _LABEL),
-        CLIENT_ID: Field("The label that has the client id.", "clientId", None, _LABEL),
+        USER: Field("The label that has the user.", "user", *values.LABEL),
+        CLIENT_ID: Field("The label that has the client id.", "clientId", *values.LABEL),
     },
 )
 
@@ -445,10 +456,9 @@ USAGE = Shape(
             *values.CONNECTION,
         ),
         "preset": Field(
-            "How the exporter names metrics and labels; the default is jmx-exporter.",
+            f"How the exporter names metrics and labels; the default is {_USAGE.preset}.",
             "jmx-exporter",
-            None,
-            {"enum": [str(preset) for preset in Preset], "default": str(Preset.JMX_EXPORTER)},
+            *values.PRESET.default(str(_USAGE.preset)),
         ),
         "match": Field(
             "Labels that the series of this cluster's brokers have, and no others.",
@@ -461,10 +471,9 @@ USAGE = Shape(
             },
         ),
         "broker": Field(
-            "The label that tells brokers apart; the default is instance.",
+            f"The label that tells brokers apart; the default is {_USAGE.broker}.",
             "instance",
-            None,
-            _LABEL | {"default": "instance"},
+            *values.LABEL.default(_USAGE.broker),
         ),
         "metrics": Field(
             "The metrics of use by quota key, where they are not those of the preset.",
@@ -478,7 +487,11 @@ USAGE = Shape(
             "The labels of user and client-id, where they are not those of the preset.",
             "{user: user, client-id: clientId}",
         ),
-        "step": Field("The interval of the scrapes, at most 5m; the default is 60s.", "60s"),
+        "step": Field(
+            "The interval of the scrapes, at most 5m; the default is 60s.",
+            "60s",
+            *values.STEP.default(f"{_USAGE.step}s"),
+        ),
     },
     required=("prometheus",),
 )
@@ -552,13 +565,13 @@ MEMORY = Shape(
             " network can delay a request. If it arrives after another run, it is reported as a"
             " late write.",
             "24h",
-            *values.DURATION.default("24h"),
+            *values.DURATION.default(format_duration(_POLICY.memory.late_writes)),
         ),
         "cleared": Field(
             "How long a quota that a run cleared is remembered. If it comes back, for example from"
             " a restored disk, it is reported as returned.",
             "30d",
-            *values.DURATION.default("30d"),
+            *values.DURATION.default(format_duration(_POLICY.memory.cleared)),
         ),
     },
 )

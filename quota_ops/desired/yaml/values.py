@@ -12,6 +12,11 @@ from quota_ops.model.code_host import Repository
 from quota_ops.model.moment import DURATION_PATTERN, find_zone, parse_duration
 from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, INVENTORY
 from quota_ops.model.quotas.quota import BYTE_KEY, BYTE_UNITS, QUOTA_KEYS, parse_limit
+from quota_ops.model.usage.usage import LABEL as LABEL_NAME
+from quota_ops.model.usage.usage import Metric, Preset
+
+MOST_STEP = 300
+"""The longest interval of scrapes, in seconds: beyond it, Prometheus has gaps by its own rules."""
 
 Named = TypeVar("Named", bound=StrEnum)
 
@@ -115,6 +120,44 @@ def _read_inventory(field: str, node: yaml.Node) -> str:
     return text.rstrip("/")
 
 
+def _read_preset(_field: str, node: yaml.Node) -> Preset:
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    if text not in list(Preset):
+        presets = ", ".join(Preset)
+        raise scalars.Misread(f"{scalars.show(text)} is not a preset.", f"Write one of {presets}.")
+    return Preset(text)
+
+
+def _read_label(_field: str, node: yaml.Node) -> str:
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    if not LABEL_NAME.fullmatch(text):
+        raise scalars.Misread(
+            f"{scalars.show(text)} is not the name of a label.",
+            "Use only letters, digits and _, and do not start with a digit.",
+        )
+    return str(text)
+
+
+def _read_metric(field: str, node: yaml.Node) -> Metric:
+    text = scalars.read_text(field, node)
+    try:
+        return Metric.parse(text)
+    except ValueError as error:
+        raise scalars.Misread(
+            f"{field} {error}.",
+            'Write the name of a metric, with labels if need be: rate{resource="Produce"}.',
+        ) from None
+
+
+def _read_step(field: str, node: yaml.Node) -> int:
+    seconds = _read_duration(field, node)
+    if not 0 < seconds <= MOST_STEP:
+        raise scalars.Misread(
+            f"{field} must be from 1s to {MOST_STEP // 60}m.", "Write the interval of the scrapes."
+        )
+    return seconds
+
+
 _ADDRESSES = (
     "Write the address of its first page, for example https://github.com/acme/quotas. For "
     "Bitbucket Server, and a host whose name does not contain github, gitlab, gitea, forgejo, "
@@ -166,6 +209,10 @@ TIME = Value(
         "patternErrorMessage": "Write a time with its zone: 2026-12-01T18:00:00Z.",
     },
 )
+PRESET = Value(_read_preset, {"enum": [str(preset) for preset in Preset]})
+LABEL = Value(_read_label, {"type": "string", "pattern": f"^{LABEL_NAME.pattern}$"})
+METRIC = Value(_read_metric, {"type": "string", "minLength": 1})
+STEP = Value(_read_step, DURATION.schema)
 CRON = Value(read_cron, {"type": "string", "pattern": f"^{_CRON}$"})
 SCHEDULE = Value(read_schedule, {"type": "string", "pattern": rf"^({'|'.join(PRESETS)}|{_CRON})$"})
 CLUSTER_ID = Value(_read_cluster_id, {"type": "string", "pattern": r"^\S+$"})
