@@ -17,8 +17,7 @@ from quota_ops.desired.files import (
 )
 from quota_ops.desired.git.repository import Repository
 from quota_ops.desired.read import read_cluster_yaml
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, unread
 from quota_ops.model.errors import GitFailed
 from quota_ops.model.finding import Problem
 

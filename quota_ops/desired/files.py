@@ -8,10 +8,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML, CLUSTER_YML
-from quota_ops.desired.yaml.checkout import Entry, Folder, Kind, open_folder
-from quota_ops.desired.yaml.problems import LinkError, Problems
+from quota_ops.desired.yaml.checkout import Entry, Folder, Kind, LinkError, open_folder
 from quota_ops.desired.yaml.shapes import CLUSTER_FILE
-from quota_ops.desired.yaml.source import LINK, NOT_A_FILE, not_opened, unread
+from quota_ops.desired.yaml.source import LINK, NOT_A_FILE, Problems, not_opened, unread
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.text import counted
 

@@ -1,8 +1,7 @@
 """The inventory of a cluster's clients in cluster.yaml, and its files if they are in Git."""
 
 from quota_ops.desired.yaml.checkout import Folder, Kind
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import not_opened
+from quota_ops.desired.yaml.source import Problems, not_opened
 
 MAX_INVENTORY_BYTES = 256 * 2**20
 """The largest file of an inventory in Git: millions of clients. Engines limit what they decode."""

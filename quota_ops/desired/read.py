@@ -34,8 +34,7 @@ from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_entries, 
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files, shared_name
 from quota_ops.desired.yaml.checkout import Folder
 from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded, read_document
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, not_opened
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, not_opened
 from quota_ops.findings.codes import CODES, IDLE_CEILING, OVERCOMMITTED, UNUSED_PROFILE, DecidedBy
 from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced

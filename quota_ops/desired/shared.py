@@ -14,9 +14,8 @@ from quota_ops.desired.quotas_file import Limit
 from quota_ops.desired.yaml.checkout import Folder, open_folder
 from quota_ops.desired.yaml.fields import read_fields
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
-from quota_ops.desired.yaml.problems import Problems
 from quota_ops.desired.yaml.shapes import SHARED_FILE
-from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Source, read_source
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, read_source
 from quota_ops.model.errors import find_limit
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from quota_ops.desired.export.accept import accept_values, add_values
 from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.quotas.rows import Key
 from tests.yaml_cases import load_yaml
 

@@ -6,7 +6,7 @@ import pytest
 
 from quota_ops.desired.files import is_read, list_quotas_files, open_cluster_folder
 from quota_ops.desired.git.commit import BundleVersion, find_path, read_with_commit
-from quota_ops.desired.yaml.problems import Problems
+from quota_ops.desired.yaml.source import Problems
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance
 from tests.repositories import (
     CLUSTER,

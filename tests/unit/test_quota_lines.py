@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import QuotasFile, read_quotas_file
 from quota_ops.desired.yaml.nodes import MAX_VALUES, SizeBudget, compose
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.source import Problems, Source
 
 PLAIN = """\
 # limits of payments

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quota_ops import cli
-from quota_ops.desired.expand.groups import weigh_by_use
+from quota_ops.desired.expand.expansion import weigh_by_use
 from quota_ops.model.usage.digest import DIGEST, DigestRow
 from quota_ops.store.history.digests import write_digest
 from quota_ops.store.places import parquet

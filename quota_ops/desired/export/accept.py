@@ -21,8 +21,7 @@ from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.entity import Entity

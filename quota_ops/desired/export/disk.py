@@ -9,8 +9,13 @@ from secrets import token_hex
 from stat import S_IMODE
 
 from quota_ops.desired.files import DRAFT, open_cluster_folder
-from quota_ops.desired.yaml.checkout import Folder, open_folder, require_plain
-from quota_ops.desired.yaml.problems import LinkError, NotAFileError
+from quota_ops.desired.yaml.checkout import (
+    Folder,
+    LinkError,
+    NotAFileError,
+    open_folder,
+    require_plain,
+)
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, not_opened
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput, find_limit
 

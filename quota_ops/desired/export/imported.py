@@ -18,8 +18,7 @@ from quota_ops.desired.export.quotas_text import (
     split_writable,
 )
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.plans.scope import Scope

@@ -18,8 +18,7 @@ from quota_ops.desired.git.repository import Entry, Repository
 from quota_ops.desired.inventory import MAX_INVENTORY_BYTES, list_inventory_files
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name
-from quota_ops.desired.yaml.problems import Problems
-from quota_ops.desired.yaml.source import MAX_FILE_BYTES, unread
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, unread
 from quota_ops.model.commit import (
     MOST_COMMITS,
     MOST_UNCOMMITTED,

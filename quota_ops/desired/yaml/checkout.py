@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from quota_ops.desired.yaml.problems import LinkError, NotAFileError, TooLargeError, TooManyError
 from quota_ops.model.errors import find_limit
+from quota_ops.model.text import counted
 
 _log = logging.getLogger(__name__)
 _GIT = ".git"
@@ -225,3 +225,33 @@ def _kind(entry: os.DirEntry[str]) -> Kind:
     if entry.is_dir(follow_symlinks=False):
         return Kind.FOLDER
     return Kind.FILE if entry.is_file(follow_symlinks=False) else Kind.OTHER
+
+
+class LinkError(OSError):
+    """A link that is not followed; `is_above` if it is a parent folder of the path."""
+
+    def __init__(self, path: Path, *, is_above: bool = False) -> None:
+        super().__init__(errno.ELOOP, "It is a link", str(path))
+        self.is_above = is_above
+
+
+class NotAFileError(OSError):
+    """A pipe, a device or a socket in place of a file."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(errno.EINVAL, "It is a pipe, a device or a socket", str(path))
+
+
+class TooManyError(OSError):
+    """A folder with too many entries."""
+
+    def __init__(self, path: Path, most: int) -> None:
+        super().__init__(errno.EFBIG, f"It contains more than {counted(most, 'file')}", str(path))
+
+
+class TooLargeError(OSError):
+    """A file with too many bytes; `size` is their number."""
+
+    def __init__(self, path: Path, size: int) -> None:
+        super().__init__(errno.EFBIG, os.strerror(errno.EFBIG), str(path))
+        self.size = size

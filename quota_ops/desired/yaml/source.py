@@ -1,18 +1,71 @@
-"""The text of a YAML file, read whole or refused, and the places of its problems."""
+"""The text of a file with places in it, and a limited list of the problems of all files."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
 
 import yaml
-from msgspec import Struct
+from msgspec import Struct, field
 
-from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.problems import LinkError, NotAFileError, Problems, TooLargeError
-from quota_ops.model.errors import find_limit
-from quota_ops.model.finding import Location, Problem
+from quota_ops.desired.yaml.checkout import Folder, LinkError, NotAFileError, TooLargeError
+from quota_ops.model.errors import InvalidDesiredState, find_limit
+from quota_ops.model.finding import Finding, Location, Problem
 from quota_ops.model.text import UNSEEN
+
+MOST_OF_A_FILE = 100
+MOST = 1_000
+"""The most problems that are listed for one file and for a cluster; others are counted."""
+_LONGEST_MESSAGE = 1_000
+
+
+class Problems(Struct):
+    """The listed problems, in the order in which they were found, and the number of others."""
+
+    listed: list[Problem] = []
+    unlisted: int = 0
+    files: set[str] = set()
+    """Every file that has a problem, listed or not."""
+    _by_file: Counter[str] = field(default_factory=Counter)
+
+    def __len__(self) -> int:
+        return len(self.listed) + self.unlisted
+
+    def has_room(self, file: str) -> bool:
+        """Whether another problem of a file would be listed; if not, its text is not needed."""
+        return len(self.listed) < MOST and self._by_file[file] < MOST_OF_A_FILE
+
+    def add(self, problem: Problem) -> None:
+        """List a problem, or only count it if the list is full."""
+        if not self.has_room(problem.file):
+            self.count_unlisted(problem.file)
+            return
+        if len(problem.message) > _LONGEST_MESSAGE:
+            problem = replace(problem, message=f"{problem.message[:_LONGEST_MESSAGE]}…")
+        self.files.add(problem.file)
+        self._by_file[problem.file] += 1
+        self.listed.append(problem)
+
+    def count_unlisted(self, file: str) -> None:
+        """Count a problem of a file without listing it."""
+        self.files.add(file)
+        self.unlisted += 1
+
+    def as_error(
+        self, *, files: int, quotas: int, findings: Sequence[Finding] = ()
+    ) -> InvalidDesiredState:
+        """Return the error that lists the problems."""
+        return InvalidDesiredState(
+            self.listed,
+            unlisted=self.unlisted,
+            files=files,
+            files_with_problems=len(self.files),
+            quotas=quotas,
+            findings=findings,
+        )
+
 
 MAX_FILE_BYTES = 16 * 2**20
 """About a hundred thousand quotas; a larger file is not desired state."""
