@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.desired.expand.groups import NoShareError, split_budget
+from quota_ops.desired.expand.expansion import NoShareError, split_budget
 
 WEIGHTS = st.dictionaries(
     st.text("abcdef", min_size=1, max_size=3), st.integers(1, 1000), min_size=1
