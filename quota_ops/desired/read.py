@@ -25,9 +25,9 @@ from quota_ops.desired.files import (
     list_quotas_files,
     list_sibling_clusters,
     open_cluster_folder,
+    read_inventory_files,
 )
 from quota_ops.desired.findings import check_files, check_terms
-from quota_ops.desired.inventory import read_inventory_files
 from quota_ops.desired.owners import find_file_owner, refuse_foreign
 from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_entries, read_quotas_file

@@ -13,9 +13,15 @@ from msgspec import Struct
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.code_owners import find_disagreements
-from quota_ops.desired.files import NESTED, is_read, list_quotas_files, open_cluster_folder
+from quota_ops.desired.files import (
+    MAX_INVENTORY_BYTES,
+    NESTED,
+    is_read,
+    list_inventory_files,
+    list_quotas_files,
+    open_cluster_folder,
+)
 from quota_ops.desired.git.repository import Entry, Repository
-from quota_ops.desired.inventory import MAX_INVENTORY_BYTES, list_inventory_files
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, unread
