@@ -348,7 +348,7 @@ as_of = click.option(
 
 
 def _brokers(_context: click.Context, _option: click.Parameter, given: str | None) -> Any:
-    from quota_ops.desired.brokers_file import read_brokers
+    from quota_ops.desired.expand.rates import read_brokers
 
     return None if given is None else read_brokers(given)
 

@@ -1,10 +1,13 @@
-"""Limits of the whole cluster: the share of each broker, once the brokers are known."""
+"""Limits of the whole cluster: the share of each broker, once the brokers are known or given."""
 
 from collections.abc import Iterable, Mapping
 from decimal import ROUND_FLOOR, Decimal
+from pathlib import Path
+
+import yaml
 
 from quota_ops.desired.quotas_file import Limit, Quota
-from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.placement import Placement, UnknownBrokersError
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
@@ -59,11 +62,11 @@ def divide_rates(
 def _divide(row: DesiredRow, placement: Placement, before: int | None) -> DesiredRow:
     brokers = _count_sharing(row, placement, before)
     if row.whole_after is not None:
-        after = _share(row.key, row.whole_after, brokers)
+        after = _share_rate(row.key, row.whole_after, brokers)
         row = row._replace(returns_to=after, whole_after=None)
     if row.whole is None:
         return row
-    share = _share(row.key, row.whole, brokers)
+    share = _share_rate(row.key, row.whole, brokers)
     every = max(brokers, len(placement.brokers))
     text = f"{row.derivation}, over {counted(brokers, 'broker')}"
     if row.topics:
@@ -84,7 +87,7 @@ def _count_sharing(row: DesiredRow, placement: Placement, before: int | None) ->
         return before
 
 
-def _share(key: str, whole: float, brokers: int) -> float:
+def _share_rate(key: str, whole: float, brokers: int) -> float:
     unit = 1 if QUOTA_KEYS[key].whole else _HUNDREDTH
     share = (Decimal(whole) / brokers / unit).to_integral_value(ROUND_FLOOR) * unit
     if not share:
@@ -102,3 +105,28 @@ def _reach(key: str, share: float, sharing: int, brokers: int) -> str:
     if sharing == brokers:
         return text
     return f"{text}, {format_limit(key, share * brokers)} if it uses other topics too"
+
+
+_EXAMPLE = "Map each broker to the topics that it leads, for example {1: [orders], 2: []}."
+_MOST_BROKERS = 100_000
+
+
+def read_brokers(given: str) -> Placement:
+    """Read a number of brokers, or a YAML or JSON file that maps each broker to its topics.
+
+    brokers.json in the folder of a run is such a file. Raises InvalidInput.
+    """
+    if given.isdecimal():
+        if not 0 < int(given) <= _MOST_BROKERS:
+            raise InvalidInput(f"--brokers {given} is not a number of brokers", "Write 1 or more.")
+        return Placement.of_count(int(given))
+    try:
+        placement = Placement.from_json(yaml.safe_load(Path(given).read_text("utf-8")))
+    except OSError as error:
+        remedy = "Pass a number of brokers, or a file with the topics of each broker."
+        raise InvalidInput(f"--brokers {given} cannot be read: {error.strerror}", remedy) from None
+    except (AttributeError, TypeError, ValueError, RecursionError, yaml.YAMLError):
+        raise InvalidInput(f"{given} does not list brokers", _EXAMPLE) from None
+    if not placement.brokers:
+        raise InvalidInput(f"{given} lists no broker", _EXAMPLE)
+    return placement
