@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from difflib import get_close_matches
 from itertools import chain
@@ -45,7 +45,8 @@ _LARGE = ("MB", "MiB", "GB", "GiB")
 _UP = {"MB": "GB", "MiB": "GiB"}
 _MOST = 1024
 """The largest number that people write before MB or MiB rather than a larger unit."""
-_WORD = re.compile(r"[^\d=]{4,}")
+_WORDS, _LONG_WORD = re.compile(r"[^\d=]{4,}"), re.compile(r"[^\W_]{5,}")
+_SEPARATORS, _MOST_MIXED = str.maketrans("_.", "--"), 3
 _BYTES, _DECIMAL, _BINARY = "B", ("kB", "MB", "GB"), ("KiB", "MiB", "GiB")
 _SMALL = max(key.starving for key in QUOTA_KEYS.values())
 """No rule finds a higher limit small, whatever its key."""
@@ -219,37 +220,59 @@ def _find_other_types(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding
 
 
 def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]:
-    """Yield a finding for each name that is nearly an owned one, or one of an earlier entity.
-
-    Names with digits are left out: those of a series differ by few characters.
-    """
-    quota_of: dict[tuple[str, str], Quota | None] = dict.fromkeys(
-        part for part in owned if _WORD.fullmatch(part[1])
-    )
+    """Yield a finding for each name that is nearly an owned one, or one of an earlier entity."""
+    quota_of: dict[tuple[str, str], Quota | None] = dict.fromkeys(owned)
     for quota in quotas:
         for kind, name in quota.entity.parts:
-            if name is not None and kind != IP and _WORD.fullmatch(name):
+            if name is not None and kind != IP:
                 quota_of.setdefault((kind, name), quota)
     order = {part: at for at, part in enumerate(quota_of)}
-    for kind, name in quota_of:
-        for near in _shorten_and_swap(name):
-            if (kind, near) not in quota_of or (len(near) == len(name) and near <= name):
-                continue  # of two names with swapped letters, each is found from the other
-            meant, slip = sorted(((kind, name), (kind, near)), key=order.__getitem__)
-            if (wrong := quota_of[slip]) is not None:
-                other = quota_of[meant]
-                place = owned[meant] if other is None else _name_place(other)
-                message = f"{kind} {slip[1]} is nearly {kind} {meant[1]} at {place}."
-                doubt = f"Did you mean {meant[1]}?" if other is None else "Either may be the slip."
-                yield _of_entity(MISSPELLED, wrong, message, f"{doubt} {CODES[MISSPELLED].remedy}")
+    pairs = (tuple(sorted(pair, key=order.__getitem__)) for pair in _find_near(quota_of))
+    for meant, slip in dict.fromkeys(pairs):
+        if (wrong := quota_of[slip]) is not None:
+            other = quota_of[meant]
+            place = owned[meant] if other is None else _name_place(other)
+            message = f"{slip[0]} {slip[1]} is nearly {meant[0]} {meant[1]} at {place}."
+            doubt = f"Did you mean {meant[1]}?" if other is None else "Either may be the slip."
+            yield _of_entity(MISSPELLED, wrong, message, f"{doubt} {CODES[MISSPELLED].remedy}")
 
 
-def _shorten_and_swap(name: str) -> Iterable[str]:
-    """Return a name without each of its inner letters, and with two of them swapped."""
-    inner = range(1, len(name) - 1)
-    shorter = (name[:at] + name[at + 1 :] for at in inner)
-    swapped = (name[:at] + name[at + 1] + name[at] + name[at + 2 :] for at in inner)
-    return dict.fromkeys(chain(shorter, swapped))
+def _find_near(
+    parts: Collection[tuple[str, str]],
+) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """Yield the pairs of names of one type that differ as if one of them were misspelled.
+
+    They differ in separators alone; or, without digits, in an inner letter that one of them lacks,
+    in one of a long word that is replaced, or in the order of up to three letters. Names with
+    digits, and those like `svc-a` and `svc-b`, are of a series. Each name is compared by keys, so
+    the time grows with the letters of all names.
+    """
+    first: dict[tuple[str, str | int, str], tuple[str, str]] = {}
+    mixed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for kind, name in parts:
+        keys: list[tuple[str, str | int, str]] = [(kind, "", name.translate(_SEPARATORS))]
+        if _WORDS.fullmatch(name):
+            words = _LONG_WORD.finditer(name)
+            in_long = {at for word in words for at in range(word.start() + 1, word.end() - 1)}
+            for at in range(1, len(name) - 1):
+                shorter = name[:at] + name[at + 1 :]
+                if (kind, shorter) in parts:
+                    yield (kind, name), (kind, shorter)
+                if at in in_long:
+                    keys.append((kind, at, shorter))
+            alike = mixed[kind, "".join(sorted(name))]
+            yield from (((kind, name), (kind, other)) for other in alike if _is_mixed(name, other))
+            alike.append(name)
+        for key in keys:
+            other = first.setdefault(key, (kind, name))
+            if other != (kind, name):
+                yield (kind, name), other
+
+
+def _is_mixed(name: str, other: str) -> bool:
+    """Whether names with equal letters have up to three of them in another order, not the first."""
+    differing = [at for at, pair in enumerate(zip(name, other, strict=True)) if len({*pair}) > 1]
+    return differing[0] > 0 and differing[-1] - differing[0] < _MOST_MIXED
 
 
 def _name_place(quota: Quota) -> str:

@@ -376,8 +376,9 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
         MISSPELLED,
         _NOTICE,
         _FILES,
-        "a name that lacks a letter of another one, or has two of its letters swapped",
-        "The other name is declared, or listed under owners. Names with digits are not compared.",
+        "a name that differs from another one by a letter, the order of letters, or a separator",
+        "The other name is declared, or listed under owners. For names with digits, only `-`, `_` "
+        "and `.` count.",
         "If it is a slip, the limit applies to no client.",
         """\
 - user: indexer
