@@ -23,9 +23,8 @@ from quota_ops.desired.yaml.fields import (
     read_part,
     read_value,
 )
-from quota_ops.desired.yaml.scalars import read_text
 from quota_ops.desired.yaml.source import Source
-from quota_ops.desired.yaml.values import FACTOR, LABEL
+from quota_ops.desired.yaml.values import FACTOR, LABEL, read_text
 from quota_ops.model.finding import Location, Silence
 from quota_ops.model.plans.capacity import Amounts, Capacity
 from quota_ops.model.plans.ceilings import Ceiling

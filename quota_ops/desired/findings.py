@@ -11,9 +11,9 @@ from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.owners import Nodes
 from quota_ops.desired.profiles import Profile, Profiles
 from quota_ops.desired.quotas_file import Group, Limit, Quota, QuotasFile, Terms
-from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.desired.yaml.values import show
 from quota_ops.findings.codes import (
     ABOVE_CEILING,
     CODES,

@@ -4,7 +4,8 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 import yaml
 
-from quota_ops.desired.yaml.scalars import (
+from quota_ops.desired.yaml.shapes import ANY, DEFAULT
+from quota_ops.desired.yaml.values import (
     Misread,
     is_empty_scalar,
     is_plain,
@@ -12,7 +13,6 @@ from quota_ops.desired.yaml.scalars import (
     read_text,
     show,
 )
-from quota_ops.desired.yaml.shapes import ANY, DEFAULT
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
 from quota_ops.model.quotas.filter import FilterPart, Match
 

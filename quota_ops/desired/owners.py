@@ -16,9 +16,9 @@ from quota_ops.desired.yaml.fields import (
     read_named,
     read_value,
 )
-from quota_ops.desired.yaml.scalars import Misread, read_flag, read_note, read_text, show, text_that
 from quota_ops.desired.yaml.shapes import OWNER
 from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.values import Misread, read_flag, read_note, read_text, show, text_that
 from quota_ops.model.plans.policy import INVENTORY
 from quota_ops.model.quotas.owners import Claim, Owner, OwnerIndex
 

@@ -16,9 +16,9 @@ from quota_ops.desired.yaml.fields import (
     read_value,
     read_values,
 )
-from quota_ops.desired.yaml.scalars import read_note, show, text_that
 from quota_ops.desired.yaml.shapes import PROFILE, USE
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.desired.yaml.values import read_note, show, text_that
 
 
 class Profile(NamedTuple):

@@ -11,8 +11,8 @@ from msgspec import Struct
 from quota_ops.desired.names import require_canonical
 from quota_ops.desired.quotas_file import Limit, Quota, QuotasFile
 from quota_ops.desired.yaml.nodes import SizeBudget
-from quota_ops.desired.yaml.scalars import LONGEST_NOTE, is_text
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.desired.yaml.values import LONGEST_NOTE, is_text
 from quota_ops.model.quotas.entity import ENTITY_TYPES, IP, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit
 

@@ -22,15 +22,6 @@ from quota_ops.desired.yaml.fields import (
     read_value,
     read_values,
 )
-from quota_ops.desired.yaml.scalars import (
-    Misread,
-    is_empty_scalar,
-    read_note,
-    read_text,
-    read_time,
-    show,
-    text_that,
-)
 from quota_ops.desired.yaml.shapes import (
     GROUP,
     LIMITS,
@@ -42,6 +33,15 @@ from quota_ops.desired.yaml.shapes import (
     Shape,
 )
 from quota_ops.desired.yaml.source import Source, Span
+from quota_ops.desired.yaml.values import (
+    Misread,
+    is_empty_scalar,
+    read_note,
+    read_text,
+    read_time,
+    show,
+    text_that,
+)
 from quota_ops.findings.codes import CODES, IDLE_SILENCE, SILENCEABLE
 from quota_ops.findings.entity_rules import CURLY
 from quota_ops.model.finding import Problem, Silence

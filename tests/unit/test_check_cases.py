@@ -14,8 +14,8 @@ from quota_ops.desired.schema import cluster_schema, quotas_schema
 from quota_ops.desired.yaml import nodes
 from quota_ops.desired.yaml.checkout import open_folder
 from quota_ops.desired.yaml.nodes import SizeBudget, read_document
-from quota_ops.desired.yaml.scalars import is_plain
 from quota_ops.desired.yaml.source import Problems
+from quota_ops.desired.yaml.values import is_plain
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.placement import Placement

@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from quota_ops.desired.read import read_cluster
 from quota_ops.desired.schema import quotas_schema
 from quota_ops.desired.yaml import nodes
-from quota_ops.desired.yaml.scalars import Misread, read_text
+from quota_ops.desired.yaml.values import Misread, read_text
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, parse_limit

@@ -9,8 +9,8 @@ from croniter import croniter
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from quota_ops.desired.yaml.cron import cron_at, delay_schedule, last_start, read_schedule
-from quota_ops.desired.yaml.scalars import Misread
+from quota_ops.desired.yaml.cron import cron_at, delay_schedule, last_start
+from quota_ops.desired.yaml.values import Misread, read_schedule
 
 FIELD = st.from_regex(r"\*(/[0-9]{1,2})?|[0-9]{1,2}(-[0-9])?(,[0-7/*-]{1,3})?", fullmatch=True)
 

@@ -21,8 +21,8 @@ from quota_ops.desired.quotas_file import (
     Reference,
     Terms,
 )
-from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.values import show
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.text import counted

@@ -12,8 +12,8 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from quota_ops.desired.names import require_canonical
-from quota_ops.desired.yaml.scalars import Misread, is_text, show
 from quota_ops.desired.yaml.shapes import ANY
+from quota_ops.desired.yaml.values import Misread, is_text, show
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.quota import (
     BYTES,

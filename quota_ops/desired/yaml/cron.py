@@ -1,12 +1,8 @@
 """Cron expressions: their syntax and ranges, and the times that they name."""
 
-import re
 from datetime import UTC, datetime, timedelta, tzinfo
 from hashlib import sha256
 
-import yaml
-
-from quota_ops.desired.yaml.scalars import Misread, read_text
 from quota_ops.model.moment import find_zone
 
 PRESETS = {
@@ -17,35 +13,6 @@ PRESETS = {
     "@quarterly": "0 0 1 */3 *",
     "@yearly": "0 0 1 1 *",
 }
-_FIELDS = (
-    ("minute", 0, 59),
-    ("hour", 0, 23),
-    ("day of the month", 1, 31),
-    ("month", 1, 12),
-    ("day of the week", 0, 7),
-)
-_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
-_LONGEST = 200
-_NUMBER = re.compile(r"[0-9]+")
-_PLAIN = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
-
-
-def read_schedule(field: str, node: yaml.Node) -> str:
-    """Read five cron fields that occur at some time, or a preset. Raises Misread for anything else.
-
-    Airflow parses them with the same croniter; an invalid schedule breaks the whole DAG file.
-    """
-    text = read_text(field, node)
-    if text not in PRESETS:
-        _check(text, f"{field} must be five cron fields, or one of {', '.join(PRESETS)}.", field)
-    return text
-
-
-def read_cron(field: str, node: yaml.Node) -> str:
-    """Read five cron fields that occur at some time. Raises Misread for anything else."""
-    text = read_text(field, node)
-    _check(text, f"{field} must be five cron fields.", field)
-    return text
 
 
 def delay_schedule(schedule: str, name: str, longest: timedelta) -> str:
@@ -110,20 +77,3 @@ def _first_moment(local: datetime, clocks: tzinfo) -> datetime:
         if moment.astimezone(clocks).replace(tzinfo=None) == local:
             return moment
         local += timedelta(minutes=1)
-
-
-def _check(text: str, message: str, field: str) -> None:
-    parts = text.split() if len(text) <= _LONGEST else []
-    if len(parts) != len(_FIELDS) or not all(map(_FIELD.fullmatch, parts)):
-        raise Misread(message, f'For example {field}: "*/30 * * * *", every half hour.')
-    for part, (name, low, high) in zip(parts, _FIELDS, strict=True):
-        for number in _NUMBER.findall(part):
-            if not low <= int(number) <= high:
-                raise Misread(f"The {name} must be between {low} and {high}, not {number}.")
-    minute, hour, day, month, weekday = parts
-    if day == month == "*" and all(map(_PLAIN.fullmatch, (minute, hour, weekday))):
-        return  # these always occur, and croniter is slow to import
-    try:
-        last_start(text, "UTC", datetime.now(UTC))
-    except ValueError as error:
-        raise Misread(f"{text} never occurs: {error}.") from None

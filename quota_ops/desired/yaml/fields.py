@@ -6,9 +6,9 @@ from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from quota_ops.desired.yaml.scalars import Misread, read_note, show
 from quota_ops.desired.yaml.shapes import LIMITS, Shape
 from quota_ops.desired.yaml.source import Source
+from quota_ops.desired.yaml.values import Misread, read_note, show
 
 T = TypeVar("T")
 

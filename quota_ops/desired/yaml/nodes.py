@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import yaml
 
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.scalars import show
 from quota_ops.desired.yaml.source import Problems, Source, Span, read_source
+from quota_ops.desired.yaml.values import show
 
 MAX_DEPTH = 20
 """Desired state needs five levels; PyYAML recurses, and deep nesting overflows the C stack."""

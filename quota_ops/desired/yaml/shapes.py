@@ -10,7 +10,7 @@ import yaml
 from msgspec import Struct
 
 from quota_ops.desired.yaml import values
-from quota_ops.desired.yaml.scalars import read_text
+from quota_ops.desired.yaml.values import read_text
 from quota_ops.model.moment import format_duration
 from quota_ops.model.plans.capacity import Capacity
 from quota_ops.model.plans.policy import (

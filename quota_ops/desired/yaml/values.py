@@ -1,24 +1,269 @@
-"""Kinds of values in the YAML files: how each is read, and its JSON Schema."""
+"""Kinds of values in the YAML files: how each is read from its scalar, and its JSON Schema."""
 
+import json
+import re
 from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
 
-from quota_ops.desired.yaml import scalars
-from quota_ops.desired.yaml.cron import PRESETS, read_cron, read_schedule
+from quota_ops.desired.yaml.cron import PRESETS, last_start
 from quota_ops.model.code_host import Repository
-from quota_ops.model.moment import DURATION_PATTERN, find_zone, parse_duration
+from quota_ops.model.moment import DURATION_PATTERN, find_zone, iso_utc, parse_duration, parse_time
 from quota_ops.model.plans.policy import CONNECTION_NAME, CONNECTION_RULE, INVENTORY
 from quota_ops.model.quotas.quota import BYTE_KEY, BYTE_UNITS, QUOTA_KEYS, parse_limit
+from quota_ops.model.text import is_visible
 from quota_ops.model.usage.usage import LABEL as LABEL_NAME
 from quota_ops.model.usage.usage import Metric, Preset
+
+Parsed = TypeVar("Parsed")
+_LONGEST_SHOWN = 60
+LONGEST_NOTE = 1_000
+"""The most characters of an owner or a reason."""
+
+
+class Misread(ValueError):
+    """A value that cannot be read, with a message and a remedy."""
+
+    def __init__(self, message: str, remedy: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.remedy = remedy
+
+
+# Plain scalars that YAML 1.1 (https://yaml.org/type) or YAML 1.2's core schema reads as a type.
+_NOT_TEXT = re.compile(
+    r"""
+      (?P<null> ~ | null | )
+    | (?P<true_or_false> y | n | yes | no | on | off | true | false )
+    | (?P<a_date> \d{4}-\d\d?-\d\d? (?: [Tt\s].* )? )
+    | (?P<a_number>
+          [-+]? (?: \d | \.\d ) [\d_]* (?: \.[\d_]* )? (?: e[-+]?\d+ )?
+        | [-+]? \d[\d_]* (?: :[0-5]?\d )+ (?: \.[\d_]* )?
+        | [-+]? 0x[\da-f_]+ | 0o[0-7]+ | [-+]? 0b[01_]+
+        | [-+]? \.inf | \.nan )
+    | (?P<an_instruction> << | = )
+    """,
+    re.VERBOSE | re.IGNORECASE | re.ASCII,
+)
+_NOTHING = frozenset({"", "~", "null"})
+_WHOLE_NUMBER = re.compile(r"0|[1-9][0-9]{0,8}")
+_DECIMAL_NUMBER = re.compile(r"(?:0|[1-9][0-9]{0,8})(?:\.[0-9]{1,9})?")
+_FLAGS = {"true": True, "false": False}
+
+
+def is_plain(node: yaml.Node) -> bool:
+    """Whether this is a scalar without quotes, whose style is None or '' in PyYAML."""
+    return isinstance(node, yaml.ScalarNode) and not node.style
+
+
+def is_text(text: str) -> bool:
+    """Whether every YAML parser reads this plain scalar as text."""
+    return _NOT_TEXT.fullmatch(text) is None
+
+
+def is_empty_scalar(node: yaml.Node) -> bool:
+    """Whether this scalar is empty, or one of YAML's words for null."""
+    return isinstance(node, yaml.ScalarNode) and node.value.lower() in _NOTHING
+
+
+def read_text(field: str, node: yaml.Node) -> str:
+    """Read a text that is not empty. Raises Misread if some YAML parser gives it another type."""
+    if not isinstance(node, yaml.ScalarNode):
+        raise Misread(f"{field} must be text, not a list or a mapping.")
+    text: str = node.value
+    if not text:
+        raise Misread(f"{field} is empty.")
+    if is_plain(node) and (other := _NOT_TEXT.fullmatch(text)) is not None:
+        raise Misread(
+            f"Some YAML parsers read {show(text)} as {str(other.lastgroup).replace('_', ' ')}.",
+            f'Put it in quotes: {field}: "{show(text)}".',
+        )
+    return text
+
+
+def text_that(
+    fits: Callable[[str], object], why: str, remedy: str
+) -> Callable[[str, yaml.Node], str]:
+    """Return a reader of text, whose Misread says `why` about text that does not fit."""
+
+    def read(field: str, node: yaml.Node) -> str:
+        text = read_text(field, node)
+        if not fits(text):
+            raise Misread(f"{show(text)} {why}", remedy)
+        return text
+
+    return read
+
+
+def text_parsed_by(parse: Callable[[str], Parsed]) -> Callable[[str, yaml.Node], Parsed]:
+    """Return a reader of what `parse` returns, whose Misread has the ValueError of that."""
+
+    def read(field: str, node: yaml.Node) -> Parsed:
+        text = read_text(field, node)
+        try:
+            return parse(text)
+        except ValueError as error:
+            raise Misread(f"{error}.") from None
+
+    return read
+
+
+def read_note(field: str, node: yaml.Node) -> str:
+    """Read a text for people, without surrounding space. Raises Misread if it is blank or too long.
+
+    Reports repeat it in every row.
+    """
+    text = read_text(field, node).strip()
+    if not text:
+        raise Misread(f"{field} is empty.")
+    if len(text) > LONGEST_NOTE:
+        remedy = f"Write at most {LONGEST_NOTE:,}."
+        raise Misread(f"{field} is {len(text):,} characters long.", remedy)
+    return text
+
+
+def read_time(field: str, node: yaml.Node) -> str:
+    """Read a time with its zone as ISO 8601, UTC, to the second.
+
+    Raises Misread for anything else.
+    """
+    text = node.value if isinstance(node, yaml.ScalarNode) else ""
+    try:
+        at = iso_utc(parse_time(text))
+    except ValueError as error:
+        raise Misread(f"{field}: {error}.") from None
+    if ":" not in text and "T" not in text:  # its first second or its last: nobody can tell
+        example = f"{text[:10]} 18:00 Europe/Berlin"
+        raise Misread(f"{field}: {text!r} has no time of day.", f"Write, for example, {example}.")
+    return at
+
+
+def read_flag(field: str, node: yaml.Node) -> bool:
+    """Read `true` or `false`, without quotes. Raises Misread for anything else."""
+    if is_plain(node) and node.value in _FLAGS:
+        return _FLAGS[node.value]
+    raise Misread(f"{field} must be true or false.", "Write it in lower case, without quotes.")
+
+
+def read_whole(field: str, node: yaml.Node) -> int:
+    """Read a whole number from 0, in digits without quotes. Raises Misread for anything else."""
+    return int(_digits(field, node, _WHOLE_NUMBER, "a whole number of one to nine digits"))
+
+
+def read_positive(field: str, node: yaml.Node) -> int:
+    """Read a whole number from 1, in digits without quotes. Raises Misread for anything else."""
+    weight = read_whole(field, node)
+    if not weight:
+        raise Misread(f"{field} must be above 0.")
+    return weight
+
+
+def read_percent(field: str, node: yaml.Node) -> float:
+    """Read a number from 0 to 100, in digits without quotes or sign. Raises Misread for others."""
+    value = float(_digits(field, node, _DECIMAL_NUMBER, "a percentage in plain digits"))
+    if value > 100:  # noqa: PLR2004 - a percentage
+        raise Misread(f"{field} must not be above 100.")
+    return value
+
+
+def read_factor(field: str, node: yaml.Node) -> float:
+    """Read a number from 1, in digits without quotes or sign. Raises Misread for others."""
+    value = float(_digits(field, node, _DECIMAL_NUMBER, "a number in plain digits"))
+    if value < 1:
+        raise Misread(f"{field} must not be below 1.")
+    return value
+
+
+def read_multiplier(field: str, node: yaml.Node) -> Decimal:
+    """Read a number above 0, in digits without quotes or sign. Raises Misread for others."""
+    value = Decimal(_digits(field, node, _DECIMAL_NUMBER, "a number of one to nine digits", "1.5"))
+    if not value:
+        raise Misread(f"{field} must be above 0.")
+    return value
+
+
+def _digits(
+    field: str, node: yaml.Node, pattern: re.Pattern[str], what: str, example: str = "20"
+) -> str:
+    if is_plain(node) and pattern.fullmatch(node.value):
+        return str(node.value)
+    raise Misread(f"{field} must be {what}.", f"For example {field}: {example}.")
+
+
+def show(text: str) -> str:
+    """Format any text on one harmless line: unchanged if possible, otherwise escaped."""
+    short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
+    return short if is_visible(short) and short.strip() == short else json.dumps(short)
+
+
+_CRON_FIELDS = (
+    ("minute", 0, 59),
+    ("hour", 0, 23),
+    ("day of the month", 1, 31),
+    ("month", 1, 12),
+    ("day of the week", 0, 7),
+)
+
+
+_CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
+
+
+_LONGEST_CRON = 200
+
+
+_CRON_NUMBER = re.compile(r"[0-9]+")
+
+
+_PLAIN_CRON = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
+
+
+def read_schedule(field: str, node: yaml.Node) -> str:
+    """Read five cron fields that occur at some time, or a preset. Raises Misread for anything else.
+
+    Airflow parses them with the same croniter; an invalid schedule breaks the whole DAG file.
+    """
+    text = read_text(field, node)
+    if text not in PRESETS:
+        _check_cron(
+            text, f"{field} must be five cron fields, or one of {', '.join(PRESETS)}.", field
+        )
+    return text
+
+
+def read_cron(field: str, node: yaml.Node) -> str:
+    """Read five cron fields that occur at some time. Raises Misread for anything else."""
+    text = read_text(field, node)
+    _check_cron(text, f"{field} must be five cron fields.", field)
+    return text
+
+
+def _check_cron(text: str, message: str, field: str) -> None:
+    parts = text.split() if len(text) <= _LONGEST_CRON else []
+    if len(parts) != len(_CRON_FIELDS) or not all(map(_CRON_FIELD.fullmatch, parts)):
+        raise Misread(message, f'For example {field}: "*/30 * * * *", every half hour.')
+    for part, (name, low, high) in zip(parts, _CRON_FIELDS, strict=True):
+        for number in _CRON_NUMBER.findall(part):
+            if not low <= int(number) <= high:
+                raise Misread(f"The {name} must be between {low} and {high}, not {number}.")
+    minute, hour, day, month, weekday = parts
+    if day == month == "*" and all(map(_PLAIN_CRON.fullmatch, (minute, hour, weekday))):
+        return  # these always occur, and croniter is slow to import
+    try:
+        last_start(text, "UTC", datetime.now(UTC))
+    except ValueError as error:
+        raise Misread(f"{text} never occurs: {error}.") from None
+
 
 MOST_STEP = 300
 """The longest interval of scrapes, in seconds: beyond it, Prometheus has gaps by its own rules."""
 
 Named = TypeVar("Named", bound=StrEnum)
+_read_zone = text_parsed_by(lambda name: find_zone(name).key)
+_read_duration = text_parsed_by(lambda text: int(parse_duration(text).total_seconds()))
 
 
 class Value(NamedTuple):
@@ -38,12 +283,10 @@ def one_of(policies: type[Named]) -> Value:
     def read(field: str, node: yaml.Node) -> Named:
         # Do not suggest quotes: no policy is a word that YAML reads as another type.
         scalar = isinstance(node, yaml.ScalarNode) and node.value
-        text = scalar or scalars.read_text(field, node)
+        text = scalar or read_text(field, node)
         if text not in list(policies):
             words = ", ".join(policies)
-            raise scalars.Misread(
-                f"{scalars.show(text)} is not a valid {field} policy.", f"Write one of {words}."
-            )
+            raise Misread(f"{show(text)} is not a valid {field} policy.", f"Write one of {words}.")
         return policies(text)
 
     return Value(read, {"enum": [str(policy) for policy in policies]})
@@ -54,10 +297,10 @@ def is_cluster_id(text: str) -> bool:
     return text != "" and text.isprintable() and " " not in text
 
 
-_read_cluster_id = scalars.text_that(
+_read_cluster_id = text_that(
     is_cluster_id, "is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
 )
-_read_connection_name = scalars.text_that(
+_read_connection_name = text_that(
     CONNECTION_NAME.fullmatch,
     f"is not a connection name. A name {CONNECTION_RULE}.",
     "Write the name of a connection file; addresses and secrets stay there, outside Git.",
@@ -65,29 +308,12 @@ _read_connection_name = scalars.text_that(
 
 
 def _read_paused(field: str, node: yaml.Node) -> str:
-    if scalars.is_plain(node) and node.value and not scalars.is_text(node.value):
-        raise scalars.Misread(
-            f"{field} must be a reason, not {scalars.show(node.value)}.",
+    if is_plain(node) and node.value and not is_text(node.value):
+        raise Misread(
+            f"{field} must be a reason, not {show(node.value)}.",
             f"Write a reason, for example {field}: broker upgrade; or remove {field}.",
         )
-    return scalars.read_note(field, node)
-
-
-def _read_zone(field: str, node: yaml.Node) -> str:
-    text = scalars.read_text(field, node)
-    try:
-        find_zone(text)
-    except ValueError as error:
-        raise scalars.Misread(f"{error}.") from None
-    return text
-
-
-def _read_duration(field: str, node: yaml.Node) -> int:
-    text = scalars.read_text(field, node)
-    try:
-        return int(parse_duration(text).total_seconds())
-    except ValueError as error:
-        raise scalars.Misread(f"{error}.") from None
+    return read_note(field, node)
 
 
 def _read_byte_rate(field: str, node: yaml.Node) -> float:
@@ -97,12 +323,12 @@ def _read_byte_rate(field: str, node: yaml.Node) -> float:
     try:
         return parse_limit(QUOTA_KEYS[BYTE_KEY], text)
     except ValueError as error:
-        raise scalars.Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
+        raise Misread(f"{field} {error}.", f"For example {field}: 16 KiB.") from None
 
 
 def _read_by_use(field: str, node: yaml.Node) -> str:
     if not isinstance(node, yaml.ScalarNode) or node.value != "usage":
-        raise scalars.Misread(
+        raise Misread(
             f"{field} must be usage.",
             "A fixed share is the weight of a member: {user: spark, weight: 2}.",
         )
@@ -110,10 +336,10 @@ def _read_by_use(field: str, node: yaml.Node) -> str:
 
 
 def _read_inventory(field: str, node: yaml.Node) -> str:
-    text = scalars.read_text(field, node)
+    text = read_text(field, node)
     if not (INVENTORY.fullmatch(text) and text.isprintable()):
-        raise scalars.Misread(
-            f"{scalars.show(text)} is not an inventory.",
+        raise Misread(
+            f"{show(text)} is not an inventory.",
             "Write the path of a file or folder below this folder, or the address of one in a"
             " bucket, for example s3://BUCKET/clients.parquet.",
         )
@@ -124,26 +350,26 @@ def _read_preset(_field: str, node: yaml.Node) -> Preset:
     text = node.value if isinstance(node, yaml.ScalarNode) else ""
     if text not in list(Preset):
         presets = ", ".join(Preset)
-        raise scalars.Misread(f"{scalars.show(text)} is not a preset.", f"Write one of {presets}.")
+        raise Misread(f"{show(text)} is not a preset.", f"Write one of {presets}.")
     return Preset(text)
 
 
 def _read_label(_field: str, node: yaml.Node) -> str:
     text = node.value if isinstance(node, yaml.ScalarNode) else ""
     if not LABEL_NAME.fullmatch(text):
-        raise scalars.Misread(
-            f"{scalars.show(text)} is not the name of a label.",
+        raise Misread(
+            f"{show(text)} is not the name of a label.",
             "Use only letters, digits and _, and do not start with a digit.",
         )
     return str(text)
 
 
 def _read_metric(field: str, node: yaml.Node) -> Metric:
-    text = scalars.read_text(field, node)
+    text = read_text(field, node)
     try:
         return Metric.parse(text)
     except ValueError as error:
-        raise scalars.Misread(
+        raise Misread(
             f"{field} {error}.",
             'Write the name of a metric, with labels if need be: rate{resource="Produce"}.',
         ) from None
@@ -152,7 +378,7 @@ def _read_metric(field: str, node: yaml.Node) -> Metric:
 def _read_step(field: str, node: yaml.Node) -> int:
     seconds = _read_duration(field, node)
     if not 0 < seconds <= MOST_STEP:
-        raise scalars.Misread(
+        raise Misread(
             f"{field} must be from 1s to {MOST_STEP // 60}m.", "Write the interval of the scrapes."
         )
     return seconds
@@ -167,30 +393,28 @@ _ADDRESSES = (
 
 
 def _read_repository(field: str, node: yaml.Node) -> str:
-    text = scalars.read_text(field, node)
+    text = read_text(field, node)
     try:
         Repository.parse(text)
     except ValueError as error:
-        raise scalars.Misread(str(error), _ADDRESSES) from None
+        raise Misread(str(error), _ADDRESSES) from None
     return text
 
 
 _BYTES = f"({'|'.join(BYTE_UNITS)})(/s)?"
 _CRON = r"\S+(\s+\S+){4}"
 
-NOTE = Value(
-    scalars.read_note, {"type": "string", "pattern": r"\S", "maxLength": scalars.LONGEST_NOTE}
-)
+NOTE = Value(read_note, {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE})
 PAUSED = Value(_read_paused, NOTE.schema)
 ZONE = Value(_read_zone, NOTE.schema)
-FLAG = Value(scalars.read_flag, {"type": "boolean"})
-WHOLE = Value(scalars.read_whole, {"type": "integer", "minimum": 0})
-BROKER_ID = Value(scalars.read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
+FLAG = Value(read_flag, {"type": "boolean"})
+WHOLE = Value(read_whole, {"type": "integer", "minimum": 0})
+BROKER_ID = Value(read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
 BY_USE = Value(_read_by_use, {"const": "usage"})
-WEIGHT = Value(scalars.read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
-PERCENT = Value(scalars.read_percent, {"type": "number", "minimum": 0, "maximum": 100})
-FACTOR = Value(scalars.read_factor, {"type": "number", "minimum": 1})
-MULTIPLIER = Value(scalars.read_multiplier, {"type": "number", "exclusiveMinimum": 0})
+WEIGHT = Value(read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
+PERCENT = Value(read_percent, {"type": "number", "minimum": 0, "maximum": 100})
+FACTOR = Value(read_factor, {"type": "number", "minimum": 1})
+MULTIPLIER = Value(read_multiplier, {"type": "number", "exclusiveMinimum": 0})
 BYTE_RATE = Value(
     _read_byte_rate,
     {
@@ -201,7 +425,7 @@ BYTE_RATE = Value(
 )
 DURATION = Value(_read_duration, {"type": "string", "pattern": f"^{DURATION_PATTERN}$"})
 TIME = Value(
-    scalars.read_time,
+    read_time,
     {
         "type": "string",
         "pattern": r"^\s*[0-9]{4}-.*"
