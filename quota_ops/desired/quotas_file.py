@@ -14,6 +14,7 @@ from typing import NamedTuple
 import yaml
 
 from quota_ops.desired.names import read_part
+from quota_ops.desired.yaml import shapes
 from quota_ops.desired.yaml.fields import (
     FieldNodes,
     read_fields,
@@ -21,16 +22,6 @@ from quota_ops.desired.yaml.fields import (
     read_name,
     read_value,
     read_values,
-)
-from quota_ops.desired.yaml.shapes import (
-    GROUP,
-    LIMITS,
-    MEMBER,
-    OVERRIDE,
-    QUOTA,
-    QUOTAS_FILE,
-    SILENCE,
-    Shape,
 )
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.desired.yaml.values import (
@@ -90,7 +81,7 @@ class Limit(NamedTuple):
 
 
 def read_limits(
-    source: Source, field: FieldNodes, types: Sequence[str], shape: Shape = LIMITS
+    source: Source, field: FieldNodes, types: Sequence[str], shape: shapes.Shape = shapes.LIMITS
 ) -> tuple[Limit, ...]:
     """Read the limits of an entity with these types; adds a problem for each invalid one.
 
@@ -100,7 +91,7 @@ def read_limits(
     if fields is None:
         return ()
     if not field.value.value:
-        remedy = f"Add at least one limit, for example {QUOTA.fields['limits'].example}."
+        remedy = f"Add at least one limit, for example {shapes.QUOTA.fields['limits'].example}."
         source.refuse(field.value, f"{field.name.value} is empty.", remedy)
     limits = []
     for key, limit in fields.items():
@@ -274,10 +265,10 @@ def read_reference(source: Source, field: FieldNodes | None) -> Reference | None
 
 
 def _read_override(source: Source, item: FieldNodes, types: Sequence[str]) -> Override | None:
-    fields = read_fields(source, item.value, OVERRIDE)
+    fields = read_fields(source, item.value, shapes.OVERRIDE)
     if fields is None:
         return None
-    values = read_values(source, fields, OVERRIDE)
+    values = read_values(source, fields, shapes.OVERRIDE)
     limits = read_limits(source, fields["limits"], types) if "limits" in fields else ()
     limits += _read_cluster_limits(source, fields, types)
     start, until = values["from"] or "", values["until"]
@@ -316,7 +307,7 @@ def read_silences(source: Source, field: FieldNodes) -> tuple[Silence, ...]:
     """Read the entries of a `silence` field, for the whole cluster."""
     silences = []
     for item in read_items(source, field):
-        fields = read_fields(source, item, SILENCE) or {}
+        fields = read_fields(source, item, shapes.SILENCE) or {}
         read_code = partial(_read_code, guess=source.lists_more)
         code = read_value(source, fields.get("finding"), read_code)
         reason = read_value(source, fields.get("reason"), read_note)
@@ -384,10 +375,10 @@ def read_groups(source: Source, field: FieldNodes) -> Iterator[tuple[yaml.Node, 
 
 
 def _read_group(source: Source, node: yaml.Node) -> Group | None:
-    fields = read_fields(source, node, GROUP)
+    fields = read_fields(source, node, shapes.GROUP)
     if fields is None:
         return None
-    values = read_values(source, fields, GROUP)
+    values = read_values(source, fields, shapes.GROUP)
     members = tuple(_read_members(source, fields["members"])) if "members" in fields else ()
     budget, minimum = (
         read_limits(source, fields[name], (USER,)) if name in fields else ()
@@ -419,10 +410,10 @@ def _read_members(source: Source, field: FieldNodes) -> Iterator[Member]:
         source.refuse(field.value, "members is an empty list.", "List at least one member.")
     lines: dict[Entity, int] = {}
     for item in items:
-        fields = read_fields(source, item, MEMBER)
+        fields = read_fields(source, item, shapes.MEMBER)
         if fields is None:
             continue
-        weight = read_values(source, fields, MEMBER)["weight"]
+        weight = read_values(source, fields, shapes.MEMBER)["weight"]
         types = [kind for kind in (USER, CLIENT_ID) if kind in fields]
         if not types and len(fields) == len(item.value):
             message = "This member has no user or client id."
@@ -490,7 +481,7 @@ class QuotasFile(NamedTuple):
 
 def read_quotas_file(source: Source, root: yaml.Node) -> QuotasFile:
     """Read a file; adds a problem for each part that is not valid, and leaves it out."""
-    fields = read_fields(source, root, QUOTAS_FILE) or {}
+    fields = read_fields(source, root, shapes.QUOTAS_FILE) or {}
     owner = read_value(source, fields.get("owner"), read_note)
     entries = _read_entries(source, fields, owner)
     quotas = tuple(quota for _, of_entry in entries for quota in of_entry)
@@ -500,7 +491,7 @@ def read_quotas_file(source: Source, root: yaml.Node) -> QuotasFile:
 
 def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, list[Entity]]]:
     """Yield each entry of the lists `quotas` and `groups`, and the entities that it is about."""
-    fields = read_fields(source, root, QUOTAS_FILE) or {}
+    fields = read_fields(source, root, shapes.QUOTAS_FILE) or {}
     for item, quotas in _read_entries(source, fields, None):
         yield item, [quota.entity for quota in quotas]
     for item, group in read_groups(source, fields["groups"]) if "groups" in fields else ():
@@ -543,7 +534,7 @@ def _derive(row: DesiredRow, quota: Quota, limit: Limit, derivation: Derivation)
 
 
 def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[Quota]:
-    fields = read_fields(source, node, QUOTA)
+    fields = read_fields(source, node, shapes.QUOTA)
     if fields is None:
         return ()
     types = [kind for kind in ENTITY_TYPES if kind in fields]

@@ -11,18 +11,8 @@ from time import monotonic, sleep
 
 from msgspec import Struct
 
-from quota_ops.desired.cluster_file import CLUSTER_YAML
-from quota_ops.desired.code_owners import find_disagreements
-from quota_ops.desired.files import (
-    MAX_INVENTORY_BYTES,
-    NESTED,
-    is_read,
-    list_inventory_files,
-    list_quotas_files,
-    open_cluster_folder,
-)
+from quota_ops.desired import cluster_file, code_owners, files, read
 from quota_ops.desired.git.repository import Entry, Repository
-from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, unread
 from quota_ops.model.commit import (
@@ -68,7 +58,7 @@ def read_with_commit(
     at: str | None = None,
     skip_invalid: bool = False,
     find_use: FindUse | None = None,
-) -> tuple[Desired, Provenance]:
+) -> tuple[read.Desired, Provenance]:
     """Read a cluster's folder as `read_cluster` does, and find the commit with exactly these bytes.
 
     A commit that is `given` takes precedence. Raises what `read_cluster` does, InvalidDesiredState
@@ -77,7 +67,7 @@ def read_with_commit(
     """
     until = monotonic() + _SETTLED_AFTER
     while True:
-        desired = read_cluster(folder, at=at, skip_invalid=skip_invalid, find_use=find_use)
+        desired = read.read_cluster(folder, at=at, skip_invalid=skip_invalid, find_use=find_use)
         try:
             found = _find_commit(folder, desired.contents, bundle)
         except GitFailed as error:
@@ -137,17 +127,17 @@ def find_path(folder: Path, bundle: BundleVersion | None) -> str | None:
     return None if root is None else "/".join(place.relative_to(root).parts)
 
 
-def read_whole_checkout(folder: Path, *, at: str | None = None) -> Desired:
+def read_whole_checkout(folder: Path, *, at: str | None = None) -> read.Desired:
     """Read a cluster's folder as `read_cluster` does, from a checkout that leaves out no file.
 
     One that does is InvalidDesiredState, and so is a CODEOWNERS that disagrees with cluster.yaml.
     Nothing else is compared with Git, which need not be installed.
     """
     try:
-        desired = read_cluster(folder, at=at)
+        desired = read.read_cluster(folder, at=at)
     except InvalidDesiredState as invalid:
         raise invalid.adding(_find_left_out(folder)) from None
-    compared = find_disagreements(folder, find_path(folder, None), desired.policy)
+    compared = code_owners.find_disagreements(folder, find_path(folder, None), desired.policy)
     if problems := [*_find_left_out(folder), *compared]:
         raise InvalidDesiredState(problems, files=desired.files, quotas=len(desired.rows))
     return desired
@@ -156,12 +146,14 @@ def read_whole_checkout(folder: Path, *, at: str | None = None) -> Desired:
 def _find_left_out(folder: Path) -> list[Problem]:
     """Find the files that a checkout leaves out; none if Git fails or the folder is a link."""
     try:
-        with open_cluster_folder(folder):
+        with files.open_cluster_folder(folder):
             checkout = Repository.of_checkout(folder)
             skipped = frozenset() if checkout is None else checkout.skipped()
     except (GitFailed, OSError):
         return []
-    absent = (path for path in skipped if is_read(path) and not os.path.lexists(folder / path))
+    absent = (
+        path for path in skipped if files.is_read(path) and not os.path.lexists(folder / path)
+    )
     return list(_report_missing(folder, {}, absent))
 
 
@@ -229,7 +221,7 @@ def _add_author(folder: Path, provenance: Provenance, bundle: BundleVersion | No
 
 def _find_unread(entries: Mapping[str, Entry], contents: Mapping[str, bytes]) -> list[str]:
     """List the paths of a commit that quota-ops reads, but that were not in the folder."""
-    return [path for path in entries if path not in contents and is_read(path)]
+    return [path for path in entries if path not in contents and files.is_read(path)]
 
 
 def _is_committed(path: str, content: bytes, entry: Entry | None, repository: Repository) -> bool:
@@ -249,11 +241,11 @@ def _report_missing(
     for path in sorted(lacking):
         yield unread(str(folder / path), *_LEFT_OUT)
     for path, entry in entries.items():
-        if entry.is_submodule and is_read(path):
-            yield unread(str(folder / path), *NESTED)
+        if entry.is_submodule and files.is_read(path):
+            yield unread(str(folder / path), *files.NESTED)
 
 
-def _is_settled(folder: Path, desired: Desired) -> bool:
+def _is_settled(folder: Path, desired: read.Desired) -> bool:
     """Whether the files are still as they were read, and no Git process is changing them.
 
     The lock is checked first, so that a Git process that ends in between is noticed by its files.
@@ -263,11 +255,14 @@ def _is_settled(folder: Path, desired: Desired) -> bool:
         return False
     inventory = policy.inventory_in_git
     try:
-        with open_cluster_folder(folder) as opened:
-            names = (CLUSTER_YAML, *list_quotas_files(opened, Problems(), inventory))
+        with files.open_cluster_folder(folder) as opened:
+            names = (
+                cluster_file.CLUSTER_YAML,
+                *files.list_quotas_files(opened, Problems(), inventory),
+            )
             now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
-            clients = list_inventory_files(opened, inventory) if inventory else ()
-            now |= {name: opened.read(name, MAX_INVENTORY_BYTES) for name in clients}
+            clients = files.list_inventory_files(opened, inventory) if inventory else ()
+            now |= {name: opened.read(name, files.MAX_INVENTORY_BYTES) for name in clients}
             now |= dict(read_shared_files(folder, tuple(desired.contents)))
     except OSError as error:
         if find_limit(error):

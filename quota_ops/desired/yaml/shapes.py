@@ -12,21 +12,14 @@ from msgspec import Struct
 from quota_ops.desired.yaml import values
 from quota_ops.desired.yaml.values import read_text
 from quota_ops.model.moment import format_duration
-from quota_ops.model.plans.capacity import Capacity
-from quota_ops.model.plans.policy import (
-    ApprovalPolicy,
-    DriftPolicy,
-    GuardThresholds,
-    Policy,
-    VerifyPolicy,
-)
+from quota_ops.model.plans import capacity, policy
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER
 from quota_ops.model.quotas.quota import BYTES, MEASURED_KEYS, QUOTA_KEYS
 from quota_ops.model.usage.usage import LABEL, UsagePolicy
 
 DEFAULT = "default"
 ANY = "any"
-_POLICY = Policy(cluster="", cluster_id="", connection="")
+_POLICY = policy.Policy(cluster="", cluster_id="", connection="")
 _USAGE = UsagePolicy(prometheus="")
 """The defaults."""
 
@@ -252,7 +245,7 @@ CAPACITY = Shape(
         "factor": Field(
             "How many times the capacity may be promised before check reports it.",
             "3",
-            *values.FACTOR.default(Capacity(()).factor),
+            *values.FACTOR.default(capacity.Capacity(()).factor),
         ),
     },
 )
@@ -320,12 +313,12 @@ CLUSTER_FILE = Shape(
         "drift": Field(
             "How a plan treats a row that was changed outside Git: repair, ask or report.",
             "repair",
-            *values.one_of(DriftPolicy).default(str(_POLICY.drift)),
+            *values.one_of(policy.DriftPolicy).default(str(_POLICY.drift)),
         ),
         "approval": Field(
             "Which plans need approval: never, on_breach (a guard blocks the plan) or always.",
             "on_breach",
-            *values.one_of(ApprovalPolicy).default(str(_POLICY.approval)),
+            *values.one_of(policy.ApprovalPolicy).default(str(_POLICY.approval)),
         ),
         "approval_valid_for": Field(
             "How long an approval or an override is valid.",
@@ -336,7 +329,7 @@ CLUSTER_FILE = Shape(
             "Which brokers runs query and verify: every_broker, or bootstrap if only the bootstrap"
             " address is reachable, for example over a private link.",
             "every_broker",
-            *values.one_of(VerifyPolicy).default(str(_POLICY.verify)),
+            *values.one_of(policy.VerifyPolicy).default(str(_POLICY.verify)),
         ),
         "retired_brokers": Field(
             "Brokers that are still registered but will not come back, each with a reason. They do"
@@ -546,8 +539,8 @@ _KINDS = {
 
 def _list_thresholds() -> Iterator[tuple[str, Field]]:
     """Yield the name of each threshold, and its field as its type describes it."""
-    default = GuardThresholds()
-    for name, hint in get_type_hints(GuardThresholds, include_extras=True).items():
+    default = policy.GuardThresholds()
+    for name, hint in get_type_hints(policy.GuardThresholds, include_extras=True).items():
         (about,) = hint.__metadata__
         value = getattr(default, name)
         example = about.example or f"{value:g}"
