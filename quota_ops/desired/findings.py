@@ -10,7 +10,7 @@ from itertools import chain
 from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.owners import Nodes
 from quota_ops.desired.profiles import Profile, Profiles
-from quota_ops.desired.quotas_file import Group, Limit, Quota, QuotasFile, Terms
+from quota_ops.desired.quotas_file import Group, Limit, Quota, QuotasFile, Terms, quota_rows
 from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.desired.yaml.values import show
@@ -34,7 +34,7 @@ from quota_ops.findings.shares import find_overcommitted
 from quota_ops.findings.silences import mark_silenced
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plans.capacity import DeclaredLimit, sum_promises
+from quota_ops.model.plans.capacity import sum_promises
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, format_limit
 from quota_ops.model.text import plural
@@ -349,15 +349,9 @@ def _check_capacity(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     """
     if cluster.policy.capacity is None:
         return
-    known: list[DeclaredLimit] = []
-    uncounted: Counter[str] = Counter()
-    for quota in quotas:
-        for limit in quota.limits:
-            if limit.is_whole:
-                uncounted[limit.key] += 1
-            else:
-                known.append(DeclaredLimit(quota.owner, quota.entity.text, limit.key, limit.value))
-    promises = sum_promises(cluster.policy.capacity, known)
+    rows = list(quota_rows(quotas, cluster.policy.cluster))
+    uncounted = Counter(row.key for row in rows if row.whole is not None)
+    promises = sum_promises(cluster.policy.capacity, [row for row in rows if row.whole is None])
     for finding in find_overcommitted(promises, uncounted):
         yield finding._replace(place=cluster.capacity_places.get(finding.key or ""))
 

@@ -7,7 +7,7 @@ from quota_ops.findings.codes import ABOVE_CEILING, CODES, OVERCOMMITTED
 from quota_ops.findings.entity_rules import check_limit
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding, Location
-from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
+from quota_ops.model.plans.capacity import Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow
@@ -40,7 +40,7 @@ def check_shares(
         if finding[:3] not in known
     ]
     if policy.capacity is not None and keys and is_complete:
-        promises = sum_promises(policy.capacity, map(DeclaredLimit.of, rows), facts)
+        promises = sum_promises(policy.capacity, rows, facts)
         new += find_overcommitted(promise for promise in promises if promise.key in keys)
     return stay, new
 

@@ -3,19 +3,27 @@
 import pytest
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts, ClusterFacts
-from quota_ops.model.plans.capacity import Capacity, DeclaredLimit, Promises, sum_promises
+from quota_ops.model.plans.capacity import Capacity, Promises, sum_promises
 from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.rows import DesiredRow
 
 RATE, PERCENT = "producer_byte_rate", "request_percentage"
+
+
+def declare(owner: str | None, entity: str, key: str, value: float) -> DesiredRow:
+    """Return the row of a limit."""
+    return DesiredRow("demo", entity, key, value, owner, None, "a.yaml", 3)
+
+
 LIMITS = (
-    DeclaredLimit("search", "user=carol", RATE, 30.0),
-    DeclaredLimit("payments", "user=alice", RATE, 40.0),
-    DeclaredLimit("payments", "user=alice,client-id=app", RATE, 50.0),
-    DeclaredLimit(None, "client-id=app", RATE, 30.0),
-    DeclaredLimit("platform", "user=<default>", RATE, 1000.0),
-    DeclaredLimit("payments", "user=bob", RATE, QUOTA_KEYS[RATE].unlimited),
-    DeclaredLimit("payments", "user=bob", PERCENT, 100.0),
-    DeclaredLimit("payments", "user=bob", "consumer_byte_rate", 100.0),
+    declare("search", "user=carol", RATE, 30.0),
+    declare("payments", "user=alice", RATE, 40.0),
+    declare("payments", "user=alice,client-id=app", RATE, 50.0),
+    declare(None, "client-id=app", RATE, 30.0),
+    declare("platform", "user=<default>", RATE, 1000.0),
+    declare("payments", "user=bob", RATE, QUOTA_KEYS[RATE].unlimited),
+    declare("payments", "user=bob", PERCENT, 100.0),
+    declare("payments", "user=bob", "consumer_byte_rate", 100.0),
 )
 OF_RATES = (("payments", 90.0), (None, 30.0), ("search", 30.0))
 

@@ -1,7 +1,7 @@
 """The capacity of a broker, and how much of it Git promises."""
 
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
@@ -19,20 +19,6 @@ class Capacity(NamedTuple):
 
     limits: Amounts
     factor: float = 1.0
-
-
-class DeclaredLimit(NamedTuple):
-    """A limit that Git declares for each broker, in the unit of its key."""
-
-    owner: str | None
-    entity: str
-    key: str
-    value: float
-
-    @classmethod
-    def of(cls, row: DesiredRow) -> Self:
-        """Return the limit of a row; of a limit of the whole cluster, the share of a broker."""
-        return cls(row.owner, row.entity, row.key, row.value)
 
 
 class Promises(NamedTuple):
@@ -60,24 +46,25 @@ class Promises(NamedTuple):
 
 
 def sum_promises(
-    capacity: Capacity, limits: Iterable[DeclaredLimit], facts: ClusterFacts | None = None
+    capacity: Capacity, rows: Iterable[DesiredRow], facts: ClusterFacts | None = None
 ) -> tuple[Promises, ...]:
     """Return the promises of each key with a capacity, in the order of the keys.
 
-    A promise is the limit of a named entity: defaults and unlimited quotas promise no amount. The
-    threads of the smallest broker are its capacity for request_percentage, unless one is declared.
+    A promise is the limit of a named entity, and of a limit of the whole cluster the share of a
+    broker: defaults and unlimited quotas promise no amount. The threads of the smallest broker are
+    its capacity for request_percentage, unless one is declared.
     """
     most = dict(capacity.limits)
     if (threads := _count_threads(facts)) is not None:
         most.setdefault(THREAD_KEY, _OF_ONE_THREAD * threads)
     sums: dict[str, dict[str | None, float]] = {key: {} for key in most}
-    for limit in limits:
-        owners = sums.get(limit.key)
-        if owners is None or limit.value == QUOTA_KEYS[limit.key].unlimited:
+    for row in rows:
+        owners = sums.get(row.key)
+        if owners is None or row.value == QUOTA_KEYS[row.key].unlimited:
             continue
-        if DEFAULT_TEXT in limit.entity and Entity.parse(limit.entity).has_default:
+        if DEFAULT_TEXT in row.entity and Entity.parse(row.entity).has_default:
             continue
-        owners[limit.owner] = owners.get(limit.owner, 0.0) + limit.value
+        owners[row.owner] = owners.get(row.owner, 0.0) + row.value
     return tuple(
         Promises(key, most[key], capacity.factor, _sort_owners(sums[key]))
         for key in QUOTA_KEYS

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plans.capacity import DeclaredLimit, Promises, sum_promises
+from quota_ops.model.plans.capacity import Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
@@ -121,8 +121,7 @@ def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, 
     """Return what Git promises on each broker; empty if there is no capacity, or for other runs."""
     if policy is None or policy.capacity is None or not folder.has(files.CHECKED):
         return ()
-    limits = map(DeclaredLimit.of, folder.read_rows(DESIRED))
-    return sum_promises(policy.capacity, limits, folder.find(files.FACTS))
+    return sum_promises(policy.capacity, folder.read_rows(DESIRED), folder.find(files.FACTS))
 
 
 def _find_repository(policy: Policy | None) -> Repository | None:
