@@ -20,6 +20,7 @@ from quota_ops.desired.export.quotas_text import Writable, quota_entry, spell_li
 from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.read import Desired, read_cluster
+from quota_ops.desired.yaml.fields import find_field
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.errors import InvalidInput
@@ -234,10 +235,10 @@ def accept_values(source: Source, values: Mapping[Key, float | None]) -> tuple[s
                 edits.append(_set(source, *_find_limit(entries, key), value))
         except Unsafe as why:
             left_out[key] = str(why)
-    text = _apply(source.text, edits)
+    text = apply_edits(source.text, edits)
     for key in [key for key, value in values.items() if value is None]:
         try:  # one after the other, because an entry goes with its last limit
-            proposed = _apply(text, _remove(replace(source, text=text), key))
+            proposed = apply_edits(text, _remove(replace(source, text=text), key))
             _require_only(text, proposed, source, {key: None})
         except Unsafe as why:
             left_out[key] = str(why)
@@ -263,7 +264,7 @@ def add_values(
     for entity in dict.fromkeys(key.entity for key in values):
         new = {key: value for key, value in values.items() if key.entity == entity}
         try:
-            proposed = _apply(text, _add(replace(source, text=text), new, reason))
+            proposed = apply_edits(text, _add(replace(source, text=text), new, reason))
             _require_only(text, proposed, source, new)
         except Unsafe as why:
             left_out |= dict.fromkeys(new, str(why))
@@ -286,7 +287,7 @@ def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[E
         if _is_flow(limits):
             at = int(limits.end_mark.index) - 1
             return [Edit(at, at, f", {', '.join(lines)}")]
-        return [_add_below(source, limits.value[-1][1], limits.value[0][0], lines)]
+        return [add_below(source.text, limits.value[-1][1], limits.value[0][0], lines)]
     limits = tuple((key.key, _spell(key, value)) for key, value in new.items())
     entry = dedent(quota_entry(Writable(Entity.parse(entity), limits), reason)).splitlines()
     named = [
@@ -297,8 +298,8 @@ def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[E
     if not isinstance(items, yaml.SequenceNode) or (_is_flow(items) and items.value):
         raise Unsafe(f"its quotas are not a list of lines: {_BY_HAND}")
     if items.value:
-        return [_add_below(source, items.value[-1], items, entry)]
-    indented = "".join(f"{_find_newline(source)}  {line}" for line in entry)
+        return [add_below(source.text, items.value[-1], items, entry)]
+    indented = "".join(f"{_find_newline(source.text)}  {line}" for line in entry)
     start = len(source.text[: items.start_mark.index].rstrip(" "))
     return [Edit(start, items.end_mark.index, indented)]
 
@@ -310,23 +311,24 @@ def _spell(key: Key, value: float) -> str:
     return spelled
 
 
-def _add_below(source: Source, last: yaml.Node, aligned: yaml.Node, lines: Sequence[str]) -> Edit:
+def add_below(text: str, last: yaml.Node, aligned: yaml.Node, lines: Iterable[str]) -> Edit:
     """Add lines below the last line of a node, at the column of another."""
-    rest = _REST.match(source.text, _end(last))
+    rest = _REST.match(text, _end(last))
     if rest is None:
         raise Unsafe(f"it shares lines with others: {_BY_HAND}")
     margin = " " * int(aligned.start_mark.column)
-    newline, at = _find_newline(source), rest.end()
-    text = "".join(f"{margin}{line}{newline}" for line in lines)
-    is_after_line = source.text[at - 1] in "\r\n"
-    return Edit(at, at, text if is_after_line else f"{newline}{text}")
+    newline, at = _find_newline(text), rest.end()
+    added = "".join(f"{margin}{line}{newline}" for line in lines)
+    is_after_line = text[at - 1] in "\r\n"
+    return Edit(at, at, added if is_after_line else f"{newline}{added}")
 
 
-def _find_newline(source: Source) -> str:
-    return "\r\n" if "\r\n" in source.text else "\n"
+def _find_newline(text: str) -> str:
+    return "\r\n" if "\r\n" in text else "\n"
 
 
-def _apply(text: str, edits: Sequence[Edit]) -> str:
+def apply_edits(text: str, edits: Iterable[Edit]) -> str:
+    """Return the text with its parts replaced, the last one first."""
     for edit in sorted(edits, reverse=True):
         text = text[: edit.start] + edit.text + text[edit.end :]
     return text
@@ -367,8 +369,8 @@ def _find_entries(source: Source, root: yaml.Node | None) -> dict[str, yaml.Node
 
 
 def _find(node: yaml.Node | None, name: str) -> yaml.Node | None:
-    pairs = node.value if isinstance(node, yaml.MappingNode) else ()
-    return next((value for key, value in pairs if key.value == name), None)
+    field = find_field(node, name)
+    return field and field.value
 
 
 def _find_limit(entries: Mapping[str, yaml.Node], key: Key) -> tuple[Key, yaml.Node]:

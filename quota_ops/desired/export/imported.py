@@ -5,11 +5,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Any
 
-import yaml
 from msgspec import Struct
 
 from quota_ops.desired.cluster_file import CLUSTER_YAML
 from quota_ops.desired.export import quotas_text
+from quota_ops.desired.export.accept import add_below, apply_edits
 from quota_ops.desired.export.quotas_text import (
     LeftOut,
     Writable,
@@ -17,6 +17,7 @@ from quota_ops.desired.export.quotas_text import (
     propose_profiles,
     split_writable,
 )
+from quota_ops.desired.yaml.fields import FieldNodes, find_field
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.errors import InvalidInput
@@ -79,45 +80,28 @@ def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
     lines = "".join(entry for entry in quotas_text.protect_lines(left_out) if entry not in text)
     if not lines:
         return text
-    node = _find_field(text, "protect")
-    if node is None:
+    field = _find_field(text, "protect")
+    if field is None:
         ended = text if text.endswith("\n") else f"{text}\n"
         head = (
             "# Not managed: YAML cannot declare these quotas, or brokers accept no change of them."
         )
         entries = "protect:\n" if "\n  - " in f"\n{lines}" else ""
         return f"{ended}\n{head}\n{entries}{lines}"
+    node: Any = field.value
     if node.flow_style:
         items = "".join(
             f"\n  - {text[item.start_mark.index : item.end_mark.index]}" for item in node.value
         )
         before, after = text[: node.start_mark.index].rstrip(" "), text[node.end_mark.index :]
         return f"{before}{items}\n{lines.rstrip()}{after}"
-    return _after_last(text, node, lines)
+    below = add_below(text, node.value[-1], node, [line[2:] for line in lines.splitlines()])
+    return apply_edits(text, [below])
 
 
-def _after_last(text: str, node: yaml.SequenceNode, lines: str) -> str:
-    """Insert lines below the last item of a block, with its indentation."""
-    source = text.splitlines(keepends=True)
-    item = node.value[-1]
-    indent = " " * node.start_mark.column
-    added = "".join(f"{indent}{line[2:]}" for line in lines.splitlines(keepends=True))
-    at = _last_line(item) + 1
-    above = "".join(source[:at])
-    return f"{above}{'' if above.endswith(chr(10)) else chr(10)}{added}{''.join(source[at:])}"
-
-
-def _last_line(node: yaml.Node) -> int:
-    """Return the last line of a node; the end mark of a block is the start of the next node."""
-    if isinstance(node, yaml.MappingNode) and not node.flow_style:
-        return _last_line(node.value[-1][1])
-    return int(node.end_mark.line)
-
-
-def _find_field(text: str, field: str) -> Any:
-    root = compose(Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems()), SizeBudget())
-    fields = root.value if isinstance(root, yaml.MappingNode) else ()
-    return next((value for name, value in fields if name.value == field), None)
+def _find_field(text: str, name: str) -> FieldNodes | None:
+    source = Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems())
+    return find_field(compose(source, SizeBudget()), name)
 
 
 class Imported(Struct, frozen=True):
