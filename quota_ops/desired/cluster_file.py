@@ -183,8 +183,7 @@ def _read_ceilings(source: Source, field: FieldNodes) -> tuple[tuple[Ceiling, ..
     example = "{payments: {producer_byte_rate: 200 MiB}}"
     for owner, nodes in read_named(source, field, message, example, "owner"):
         limits = read_limits(source, nodes, (), shapes.CEILING)
-        total = find_field(nodes.value, "total")
-        totals = read_limits(source, total, ()) if total else ()
+        totals = read_limits(source, find_field(nodes.value, "total"), ())
         ceilings[owner] = Ceiling(owner, _sort_amounts(limits), _sort_amounts(totals))
         places[owner] = source.locate(source.find_span(nodes.name))
     return tuple(ceilings[owner] for owner in sorted(ceilings)), places

@@ -49,7 +49,7 @@ def _read_owner(
     lists: dict[str, tuple[str, ...]] = {}
     for list_name, read in _READERS.items():
         texts = []
-        for item in read_items(source, fields[list_name]) if list_name in fields else ():
+        for item in read_items(source, fields.get(list_name)):
             text = read_value(source, FieldNodes(fields[list_name].name, item), read)
             if text is not None:
                 texts.append(text)

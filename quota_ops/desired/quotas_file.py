@@ -81,14 +81,17 @@ class Limit(NamedTuple):
 
 
 def read_limits(
-    source: Source, field: FieldNodes, types: Sequence[str], shape: shapes.Shape = shapes.LIMITS
+    source: Source,
+    field: FieldNodes | None,
+    types: Sequence[str],
+    shape: shapes.Shape = shapes.LIMITS,
 ) -> tuple[Limit, ...]:
     """Read the limits of an entity with these types; adds a problem for each invalid one.
 
     A `shape` may have other fields besides the keys, which are not read here.
     """
-    fields = read_fields(source, field.value, shape, field)
-    if fields is None:
+    fields = field and read_fields(source, field.value, shape, field)
+    if field is None or fields is None:
         return ()
     if not field.value.value:
         remedy = f"Add at least one limit, for example {shapes.QUOTA.fields['limits'].example}."
@@ -199,9 +202,7 @@ def _read_cluster_limits(
     source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]
 ) -> tuple[Limit, ...]:
     """Read the limits of the whole cluster; adds a problem for what brokers do not share."""
-    if "cluster_limits" not in fields:
-        return ()
-    limits = read_limits(source, fields["cluster_limits"], types)
+    limits = read_limits(source, fields.get("cluster_limits"), types)
     for limit in limits:
         if QUOTA_KEYS[limit.key].by_controller:
             _refuse_cluster_limit(source, limit, "is enforced by the controller alone")
@@ -249,12 +250,7 @@ _read_topic = text_that(
 def _read_overrides(
     source: Source, field: FieldNodes | None, types: Sequence[str]
 ) -> tuple[Override, ...]:
-    if field is None:
-        return ()
-    read = (
-        _read_override(source, FieldNodes(field.name, item), types)
-        for item in read_items(source, field)
-    )
+    read = (_read_override(source, item, types) for item in read_items(source, field))
     return _refuse_overlaps(source, [override for override in read if override is not None])
 
 
@@ -264,12 +260,12 @@ def read_reference(source: Source, field: FieldNodes | None) -> Reference | None
     return None if name is None or field is None else Reference(name, source.find_span(field.value))
 
 
-def _read_override(source: Source, item: FieldNodes, types: Sequence[str]) -> Override | None:
-    fields = read_fields(source, item.value, shapes.OVERRIDE)
+def _read_override(source: Source, item: yaml.Node, types: Sequence[str]) -> Override | None:
+    fields = read_fields(source, item, shapes.OVERRIDE)
     if fields is None:
         return None
     values = read_values(source, fields, shapes.OVERRIDE)
-    limits = read_limits(source, fields["limits"], types) if "limits" in fields else ()
+    limits = read_limits(source, fields.get("limits"), types)
     limits += _read_cluster_limits(source, fields, types)
     start, until = values["from"] or "", values["until"]
     if until is None or ("from" in fields and not start):
@@ -303,7 +299,7 @@ def _refuse_overlaps(source: Source, overrides: Sequence[Override]) -> tuple[Ove
 _LISTED = "List the codes with quota-ops findings."
 
 
-def read_silences(source: Source, field: FieldNodes) -> tuple[Silence, ...]:
+def read_silences(source: Source, field: FieldNodes | None) -> tuple[Silence, ...]:
     """Read the entries of a `silence` field, for the whole cluster."""
     silences = []
     for item in read_items(source, field):
@@ -358,7 +354,7 @@ class Group(NamedTuple):
     follows_use: bool = False
 
 
-def read_groups(source: Source, field: FieldNodes) -> Iterator[tuple[yaml.Node, Group]]:
+def read_groups(source: Source, field: FieldNodes | None) -> Iterator[tuple[yaml.Node, Group]]:
     """Yield the groups of a `groups` field; adds problems for invalid and repeated ones."""
     names: dict[str, Group] = {}
     for item in read_items(source, field):
@@ -379,10 +375,9 @@ def _read_group(source: Source, node: yaml.Node) -> Group | None:
     if fields is None:
         return None
     values = read_values(source, fields, shapes.GROUP)
-    members = tuple(_read_members(source, fields["members"])) if "members" in fields else ()
+    members = tuple(_read_members(source, fields.get("members")))
     budget, minimum = (
-        read_limits(source, fields[name], (USER,)) if name in fields else ()
-        for name in ("budget", "minimum")
+        read_limits(source, fields.get(name), (USER,)) for name in ("budget", "minimum")
     )
     terms = read_terms(source, fields, (USER,))
     _refuse_idle_minimum(source, budget, minimum)
@@ -404,9 +399,9 @@ def _refuse_idle_minimum(source: Source, budget: Sequence[Limit], minimum: Seque
             source.refuse_at(limit.span, message, remedy)
 
 
-def _read_members(source: Source, field: FieldNodes) -> Iterator[Member]:
+def _read_members(source: Source, field: FieldNodes | None) -> Iterator[Member]:
     items = read_items(source, field)
-    if isinstance(field.value, yaml.SequenceNode) and not items:
+    if field and isinstance(field.value, yaml.SequenceNode) and not items:
         source.refuse(field.value, "members is an empty list.", "List at least one member.")
     lines: dict[Entity, int] = {}
     for item in items:
@@ -485,8 +480,8 @@ def read_quotas_file(source: Source, root: yaml.Node) -> QuotasFile:
     owner = read_value(source, fields.get("owner"), read_note)
     entries = _read_entries(source, fields, owner)
     quotas = tuple(quota for _, of_entry in entries for quota in of_entry)
-    groups = read_groups(source, fields["groups"]) if "groups" in fields else ()
-    return QuotasFile(source, owner, quotas, tuple(group for _, group in groups))
+    groups = tuple(group for _, group in read_groups(source, fields.get("groups")))
+    return QuotasFile(source, owner, quotas, groups)
 
 
 def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, list[Entity]]]:
@@ -494,16 +489,15 @@ def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, l
     fields = read_fields(source, root, shapes.QUOTAS_FILE) or {}
     for item, quotas in _read_entries(source, fields, None):
         yield item, [quota.entity for quota in quotas]
-    for item, group in read_groups(source, fields["groups"]) if "groups" in fields else ():
+    for item, group in read_groups(source, fields.get("groups")):
         yield item, [member.entity for member in group.members]
 
 
 def _read_entries(
     source: Source, fields: Mapping[str, FieldNodes], owner: str | None
 ) -> Iterator[tuple[yaml.Node, Sequence[Quota]]]:
-    if "quotas" in fields:
-        for item in read_items(source, fields["quotas"]):
-            yield item, _read_entry(source, item, owner)
+    for item in read_items(source, fields.get("quotas")):
+        yield item, _read_entry(source, item, owner)
 
 
 def quota_rows(quotas: Iterable[Quota], cluster: str) -> Iterator[DesiredRow]:
@@ -538,13 +532,13 @@ def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[
     if fields is None:
         return ()
     types = [kind for kind in ENTITY_TYPES if kind in fields]
-    limits = read_limits(source, fields["limits"], types) if "limits" in fields else ()
+    limits = read_limits(source, fields.get("limits"), types)
     reason = read_value(source, fields.get("reason"), read_note)
     if not types and len(fields) == len(node.value):
         remedy = "Add user, client-id or ip, for example user: alice or user: {default: true}."
         source.refuse(node, "This quota has no user, client id or address.", remedy)
     entities = _read_entities(source, [fields[kind] for kind in types])
-    silences = read_silences(source, fields["silence"]) if "silence" in fields else ()
+    silences = read_silences(source, fields.get("silence"))
     terms = read_terms(source, fields, types)
     derivation = f"list of {len(entities)}" if len(entities) > 1 else None
     return [

@@ -90,8 +90,13 @@ def _missing_blank(text: object, shape: Shape) -> str | None:
     return f"Add a space after the colon: {show(f'{field}: {value}')}" if is_one else None
 
 
-def read_items(source: Source, field: FieldNodes) -> list[yaml.Node]:
-    """Return the items of a list; none, after adding a problem, if the field is not a list."""
+def read_items(source: Source, field: FieldNodes | None) -> list[yaml.Node]:
+    """Return the items of a list; none, after adding a problem, if the field is not a list.
+
+    None without a problem for a missing field.
+    """
+    if field is None:
+        return []
     if isinstance(field.value, yaml.SequenceNode):
         return list(field.value.value)
     name = field.name.value
