@@ -123,7 +123,7 @@ _VOLATILE = (
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
     (r"(?<=  )\d[\d.]* kB(?=  |\n|$)", "SIZE"),  # of a run: its files hold times
     # One in thirty has digits alone, as other numbers have: it is in a column, or after a word.
-    (r"(?<= at )\d{7}\b|(?<=commit )\d{7}\b|(?<=commit `)\d{7}\b", "COMMIT"),
+    (r"(?<= at )\d{7}\b|(?<= since )\d{7}\b|(?<=commit )\d{7}\b|(?<=commit `)\d{7}\b", "COMMIT"),
     (r"(?<=  )\d{7}(?=  )|(?<=and )\d{7}(?= after it)", "COMMIT"),
     (r"(?<=  login )\S+(?=\n|$)", "NAME"),
     (r" {2,}", "  "),
