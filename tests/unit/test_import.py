@@ -17,7 +17,6 @@ from quota_ops.desired.read import read_cluster
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.filter import any_accepts
 from quota_ops.model.quotas.quota import QUOTA_KEYS, explain_unalterable
 from quota_ops.model.quotas.rows import StoredQuota
 from tests.yaml_cases import load_yaml
@@ -107,7 +106,7 @@ def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
 
     asked = {(row.entity, row.key): row.value for row in desired.rows}
     for row in stored:
-        protected = any_accepts(desired.policy.protect, row.entity)
+        protected = any(entry.accepts(row.entity) for entry in desired.policy.protect)
         untouched = explain_unalterable(row.entity.types, row.key) is not None
         named_any = "any" in row.entity.as_dict().values() and row.entity in {
             quota.entity for quota in imported.left_out

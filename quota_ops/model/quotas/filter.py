@@ -122,11 +122,6 @@ def _any(part: FilterPart) -> FilterPart:
     return FilterPart(part.type, Match.ANY)
 
 
-def any_accepts(filters: Iterable[EntityFilter], entity: Entity) -> bool:
-    """Return whether at least one filter matches the entity."""
-    return any(entity_filter.accepts(entity) for entity_filter in filters)
-
-
 class FilterIndex:
     """An index of filters by entity and types, for policies that protect thousands of entities."""
 
