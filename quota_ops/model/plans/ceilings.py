@@ -4,13 +4,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
+from quota_ops.model.plans.capacity import Amounts
 from quota_ops.model.plans.guard import Guard, GuardFinding, make_finding
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
 from quota_ops.model.text import counted
 
-Limits = tuple[tuple[str, float], ...]
-"""Values by quota key, in order of the keys."""
 Totals = Mapping[tuple[str | None, str], float]
 """The sum of all declared limits by owner and key, now or when temporary values have ended."""
 
@@ -19,8 +18,8 @@ class Ceiling(Struct, frozen=True):
     """The highest limit of one quota of an owner, and of all its quotas together, by key."""
 
     owner: str
-    each: Limits = ()
-    total: Limits = ()
+    each: Amounts = ()
+    total: Amounts = ()
 
 
 def exceeds_ceiling(row: Difference, ceilings: Sequence[Ceiling]) -> bool:
@@ -81,7 +80,7 @@ def _is_raised(row: Difference) -> bool:
     return row.before is None or _find_highest(row) > row.before
 
 
-def _find_least(ceilings: Sequence[Ceiling], owner: str, field: str) -> Limits:
+def _find_least(ceilings: Sequence[Ceiling], owner: str, field: str) -> Amounts:
     least: dict[str, float] = {}
     for ceiling in ceilings:
         for key, value in getattr(ceiling, field) if ceiling.owner == owner else ():
