@@ -2,6 +2,7 @@
 
 Half of the CPU time of a small command is its imports. The program is a script for Python that
 passes its streams, folder, environment and arguments to a fork, and exits with the fork's code.
+The fork may read only files that its user may, also if that is root.
 How the real process starts and ends is tested in tests/cli/test_process.py.
 """
 
@@ -25,6 +26,8 @@ from typing import Any
 ROOT = Path(__file__).parents[1]
 _IMPORTED = ("quota_ops.cli.stage_run", "quota_ops.stages.report.forms", "duckdb", "kafka.admin")
 _STARTING = Lock()
+_BOUND = ("setpriv", "--bounding-set", "-dac_override,-dac_read_search")
+"""Starts a process of root for which the permissions of files hold."""
 _PROGRAM = """\
 #!/bin/sh
 '''exec' '{python}' -ISE "$0" "$@"
@@ -58,7 +61,7 @@ def _start() -> Path:
     # Warnings are errors, except of a function with which kafka-python reads its schemas.
     environment = {"LANG": "C.UTF-8", "PYTHONWARNINGS": "error,ignore::DeprecationWarning"}
     server = subprocess.Popen(
-        [sys.executable, "-m", "tests.preloaded", address],
+        [*(_BOUND if os.geteuid() == 0 else ()), sys.executable, "-m", "tests.preloaded", address],
         cwd=ROOT,
         env=os.environ | environment,
         stdin=subprocess.PIPE,  # closed when this process ends, even if it is killed

@@ -23,7 +23,7 @@ PROCESSES.set_forkserver_preload(PRELOAD)
 FILES, REQUESTS = 16, 4
 """What a resumed run writes at the least, and sends."""
 LAST_STEP_BEFORE_APPLY = 21
-STRIDE = 1 if ALL else 6
+STRIDE = 1 if ALL else 9
 """From one step at which a run is killed to the next: `make faults` takes every step."""
 ALLOW = [word for guard in EVERY_GUARD for word in ("--allow", guard)]
 

@@ -2,20 +2,18 @@
 
 import os
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.preloaded import preloaded
 from tests.unit.test_offline import ALICE, CLUSTER_ID
 
 RUNS = ("runs",)
 PLAN = ("plan", "demo", "--actual", "actual.jsonl")
 SHOW = ("show", "last")
 PING = ("ping", "demo")
-ROOT_BOUND = ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"]
-"""How root starts a process that permissions hold for."""
 
 
 @pytest.fixture(name="home", scope="module")
@@ -36,10 +34,9 @@ def _home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(home: Path, command: Sequence[str]) -> subprocess.CompletedProcess[str]:
-    """Run a command in a home, without root's right to read everything."""
-    prefix = ROOT_BOUND if os.geteuid() == 0 else []
+    """Run a command in a home."""
     return subprocess.run(
-        [*prefix, sys.executable, "-m", "quota_ops", *command],
+        [preloaded(), *command],
         cwd=home,
         env={"HOME": str(home), "PATH": os.environ["PATH"]},
         capture_output=True,

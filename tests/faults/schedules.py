@@ -15,7 +15,7 @@ from tests.faults.scene import KEY, Scene
 from tests.unit.test_ledger_kills import ACCUSING
 from tests.writing import State
 
-SCHEDULES, FEW = 24, 3
+SCHEDULES, FEW = 24, 2
 """How many schedules there are, and how many of them `make test` plays."""
 MOST_RUNS = 3
 USERS = tuple(f"user=u{number}" for number in range(4))

@@ -17,7 +17,7 @@ from tests.faults.scene import KEY, Scene
 from tests.faults.workers import COMMAND, PROCESSES
 from tests.writing import State
 
-RUNS, FEW = 100, 5
+RUNS, FEW = 100, 3
 """How many runs there are, and how many of them `make test` plays."""
 USERS = tuple(f"user=u{number}" for number in range(8))
 THEIRS: State = {user: {KEY: 7.0} for user in USERS}
