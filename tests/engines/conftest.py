@@ -1,20 +1,18 @@
 """Both engines; one Spark session for the whole suite."""
 
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import diff_runs
-from quota_ops.store.places.run_store import open_place
-from tests.engines.runs import put
+from tests.engines.runs import decide_clusters
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from quota_ops.lab.spark_server import SparkServer
+    from quota_ops.model.quotas.difference import Difference
     from quota_ops.sql.spark import SparkEngine
     from tests.engines.runs import AnyEngine
 
@@ -78,18 +76,21 @@ def engine(request: pytest.FixtureRequest) -> object:
 
 
 @pytest.fixture(scope="session")
-def decided(engine: "AnyEngine", tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """Return the run folders of the clusters of several tests, compared by one job.
+def decided(
+    engine: "AnyEngine", tmp_path_factory: pytest.TempPathFactory
+) -> "dict[str, list[Difference]]":
+    """Return the differences of the clusters of several tests, found by one job.
 
     A job takes Spark 5 to 30 seconds of CPU, whatever it compares.
     """
-    from tests.engines import test_arrived, test_batches, test_diff, test_every_combination  # noqa: PLC0415 - pytest rewrites the assertions of tests
+    from tests.engines import (  # noqa: PLC0415 - pytest rewrites the assertions of tests
+        test_arrived,
+        test_batches,
+        test_diff,
+        test_every_combination,
+        test_properties,
+    )
 
-    root = tmp_path_factory.mktemp("decided")
-    folders = {
-        cluster: put(root / cluster, cluster, **sides)
-        for tests in (test_arrived, test_batches, test_diff, test_every_combination)
-        for cluster, sides in tests.list_clusters().items()
-    }
-    diff_runs(engine, list(map(open_place, folders.values())))
-    return folders
+    modules = (test_arrived, test_batches, test_diff, test_every_combination, test_properties)
+    clusters = {name: sides for tests in modules for name, sides in tests.list_clusters().items()}
+    return decide_clusters(engine, tmp_path_factory.mktemp("decided"), clusters)

@@ -3,18 +3,26 @@
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, Table
+from quota_ops.model.quotas.tables import (
+    ACTUAL,
+    CLUSTERS,
+    DESIRED,
+    DIFFERENCES,
+    HOLDS,
+    LEDGER,
+    Table,
+)
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import RESULTS
+from quota_ops.sql.job import RESULTS, SIDES
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder
@@ -31,6 +39,32 @@ SPARK_IN_MATRIX = pytest.mark.parametrize(
 """For a test that takes Spark long, while others in `make test` run the same SQL on Spark."""
 
 
+class Sides(NamedTuple):
+    """The rows of one cluster, its held entities with their holds, and its policy."""
+
+    desired: Sequence[DesiredRow] = ()
+    actual: Sequence[ActualRow] = ()
+    ledger: Sequence[LedgerRow] = ()
+    held: Mapping[str, str] = MappingProxyType({})
+    drift: str = "repair"
+    clear_unmanaged: bool = False
+    invalid_files: str | None = None
+
+
+def put_clusters(path: Path, clusters: Mapping[str, Sides]) -> Path:
+    """Create a folder with the sides of clusters, each side in one file."""
+    path.mkdir(parents=True, exist_ok=True)
+    folder = RunFolder(open_place(path))
+    given = clusters.values()
+    folder.write_table(DESIRED, [row for sides in given for row in sides.desired])
+    folder.write_table(ACTUAL, [row for sides in given for row in sides.actual])
+    folder.write_table(LEDGER, [row for sides in given for row in sides.ledger])
+    held = ((name, *hold) for name, sides in clusters.items() for hold in sides.held.items())
+    folder.write_table(HOLDS, list(held))
+    folder.write_table(CLUSTERS, [(name, *sides[4:]) for name, sides in clusters.items()])
+    return path
+
+
 def put(
     path: Path,
     cluster: str,
@@ -43,15 +77,9 @@ def put(
     clear_unmanaged: bool = False,
     invalid_files: str | None = None,
 ) -> Path:
-    """Create a run folder with the sides of one cluster; `held` are entities, and their hold."""
-    path.mkdir(parents=True, exist_ok=True)
-    folder = RunFolder(open_place(path))
-    folder.write_table(DESIRED, desired)
-    folder.write_table(ACTUAL, actual)
-    folder.write_table(LEDGER, ledger)
-    folder.write_table(HOLDS, [(cluster, entity, text) for entity, text in held.items()])
-    folder.write_table(CLUSTERS, [(cluster, drift, clear_unmanaged, invalid_files)])
-    return path
+    """Create a run folder with the sides of one cluster."""
+    sides = Sides(desired, actual, ledger, held, drift, clear_unmanaged, invalid_files)
+    return put_clusters(path, {cluster: sides})
 
 
 def decide_all(
@@ -72,6 +100,20 @@ def decide_all(
         assert len(files) <= 1
         found.append(pq.read_table(files[0]) if files else parquet.from_rows(table, []))
     return found
+
+
+def decide_clusters(
+    engine: "AnyEngine", path: Path, clusters: Mapping[str, Sides]
+) -> dict[str, list[Difference]]:
+    """Return the differences of each cluster in order, all found by one job."""
+    put_clusters(path, clusters)
+    sides = {table: path / table.file for table in SIDES}
+    found = decide_all(engine, path, sides, clusters)[RESULTS.index(DIFFERENCES)]
+    differences: dict[str, list[Difference]] = {cluster: [] for cluster in clusters}
+    for row in parquet.to_rows(parquet.conform(DIFFERENCES, found)):
+        difference = Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
+        differences[difference.cluster].append(difference)
+    return differences
 
 
 def differences(path: Path) -> tuple[Difference, ...]:

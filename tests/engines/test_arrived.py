@@ -3,13 +3,11 @@
 from collections.abc import Iterator
 from itertools import product
 from math import inf, nan
-from pathlib import Path
-from typing import Any
 
 from quota_ops.model.plans.ledger_edits import INTENDED, VERIFIED, has_arrived
-from quota_ops.model.quotas.difference import Kind
+from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, LedgerRow
-from tests.engines.runs import differences
+from tests.engines.runs import Sides
 
 VALUES = (None, 0.0, -0.0, 1.0, 1.0000000000000002, inf, nan)
 
@@ -21,19 +19,19 @@ def intents() -> Iterator[tuple[LedgerRow, float | None]]:
         yield LedgerRow(*row, intended, INTENDED, None, None, None, "r2", "t2", 2), stored
 
 
-def list_clusters() -> dict[str, dict[str, Any]]:
+def list_clusters() -> dict[str, Sides]:
     """Return the sides of a cluster with these rows; 9.0 was verified."""
     actual, ledger = [], []
     for noted, stored in intents():
         row = noted[:3]
         ledger += [noted, LedgerRow(*row, 9.0, VERIFIED, None, None, None, "r1", "t1")]
         actual += [] if stored is None else [ActualRow(*row, stored, True, None)]
-    return {"arrived": {"actual": actual, "ledger": ledger}}
+    return {"arrived": Sides(actual=actual, ledger=ledger)}
 
 
-def test_python_and_sql_agree(decided: dict[str, Path]) -> None:
+def test_python_and_sql_agree(decided: dict[str, list[Difference]]) -> None:
     """An intent has arrived in the diff exactly if it has for the stages."""
-    found = differences(decided["arrived"])
+    found = decided["arrived"]
 
     arrived = {noted.id for noted, stored in intents() if has_arrived(noted, stored)}
     assert len(found) == len(VALUES) ** 2

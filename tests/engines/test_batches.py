@@ -1,8 +1,6 @@
 """How writes are numbered into requests."""
 
 from collections.abc import Iterable
-from pathlib import Path
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -16,7 +14,7 @@ from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES
 from quota_ops.sql import text
 from quota_ops.sql.spark import SparkEngine, spark_schema
 from quota_ops.store.places import parquet
-from tests.engines.runs import batches
+from tests.engines.runs import Sides
 
 CLUSTER = "c"
 KEYS = ("consumer_byte_rate", "producer_byte_rate", "request_percentage")
@@ -127,7 +125,7 @@ def test_what_sets_comes_first(writes: list[Write]) -> None:
     assert last_set <= first_clear
 
 
-def list_clusters() -> dict[str, dict[str, Any]]:
+def list_clusters() -> dict[str, Sides]:
     """Return the sides of a cluster of six thousand new entities, and one that only loses a key."""
     name = "first apply"
     desired = [
@@ -136,12 +134,12 @@ def list_clusters() -> dict[str, dict[str, Any]]:
     ]
     gone = (name, "user=a", KEYS[0], 1.0)
     ledger = [LedgerRow(*gone, "verified", None, None, None, "r", "t")]
-    return {name: {"desired": desired, "actual": [ActualRow(*gone, True, None)], "ledger": ledger}}
+    return {name: Sides(desired, [ActualRow(*gone, True, None)], ledger)}
 
 
-def test_the_bound_that_brokers_refuse_is_kept(decided: dict[str, Path]) -> None:
+def test_the_bound_that_brokers_refuse_is_kept(decided: dict[str, list[Difference]]) -> None:
     """Both engines close a batch at 5,000 keys, half of what a broker rejects."""
-    rows = batches(decided["first apply"])
+    rows = [row.change for row in decided["first apply"] if row.change]
 
     assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]
     assert [row.batch for row in rows if row.after is None] == [2]

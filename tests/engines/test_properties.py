@@ -1,6 +1,7 @@
 """Both engines against the reference, for any names, texts and numbers."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from math import isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,21 +14,9 @@ from quota_ops.model.plans.plan import exact
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import (
-    ACTUAL,
-    CLUSTERS,
-    DESIRED,
-    DIFFERENCES,
-    HOLDS,
-    LEDGER,
-    Table,
-)
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.store.places import parquet
-from quota_ops.store.places.run_store import open_place
-from quota_ops.store.run.folder import RunFolder
 from tests.engines.oracle import decide
-from tests.engines.runs import SPARK_IN_MATRIX, decide_all
+from tests.engines.runs import SPARK_IN_MATRIX, Sides, decide_clusters
 
 if TYPE_CHECKING:
     from tests.engines.runs import AnyEngine
@@ -71,10 +60,10 @@ class Cluster(NamedTuple):
         entities = sorted({entity for entity, _ in self.rows})[::2]
         return {} if self.holds is None else dict.fromkeys(entities, self.holds)
 
-    def sides(self, cluster: str) -> tuple[list[DesiredRow], list[ActualRow], list[LedgerRow]]:
+    def sides(self, cluster: str) -> Sides:
         """Return the rows of the tables."""
         given_rows = self.rows.items()
-        return (
+        return Sides(
             [DesiredRow(cluster, *key, *side[0]) for key, side in given_rows if side[0]],
             [ActualRow(cluster, *key, *side[1]) for key, side in given_rows if side[1]],
             [
@@ -83,6 +72,10 @@ class Cluster(NamedTuple):
                 for row in (side[2], *side[3])
                 if row
             ],
+            self.held,
+            self.drift,
+            self.clear_unmanaged,
+            self.invalid_files,
         )
 
 
@@ -102,8 +95,8 @@ Fleet = dict[str, Cluster]
 fleets: st.SearchStrategy[Fleet] = st.dictionaries(texts, clusters, min_size=1, max_size=4)
 
 
-@pytest.fixture(scope="session")
-def fleet() -> Fleet:
+@cache
+def make_fleet() -> Fleet:
     """Return hundreds of examples as the clusters of one fleet, for one job."""
     examples: list[Cluster] = []
 
@@ -114,6 +107,17 @@ def fleet() -> Fleet:
 
     collect()
     return {f"c{number:03}": example for number, example in enumerate(examples)}
+
+
+@pytest.fixture
+def fleet() -> Fleet:
+    """Return the same fleet for each test."""
+    return make_fleet()
+
+
+def list_clusters() -> dict[str, Sides]:
+    """Return the sides of each cluster of the fleet."""
+    return {name: cluster.sides(name) for name, cluster in make_fleet().items()}
 
 
 def comparable(
@@ -133,22 +137,16 @@ def _named(value: float | None) -> float | None:
 def by_engine(
     engine: "AnyEngine", path: Path, fleet: Fleet
 ) -> tuple[list[Difference], list[BatchRow]]:
-    """Return an engine's result for a fleet, with one file for each side."""
-    folder = RunFolder(open_place(path))
-    sides = [cluster.sides(name) for name, cluster in fleet.items()]
-    compared: tuple[Table[Any], ...] = (DESIRED, ACTUAL, LEDGER)
-    for table, rows in zip(compared, zip(*sides, strict=True), strict=True):
-        folder.write_table(table, [row for some in rows for row in some])
-    policies = [(name, *one[:2], one.invalid_files) for name, one in fleet.items()]
-    folder.write_table(CLUSTERS, policies)
-    holds = [(name, *hold) for name, one in fleet.items() for hold in one.held.items()]
-    folder.write_table(HOLDS, holds)
-    tables = (*compared, HOLDS, CLUSTERS)
-    _, found = decide_all(engine, path, {table: path / table.file for table in tables}, fleet)
-    differences = [
-        Difference(*row)._replace(kind=Kind(row[3]), action=Action(row[4]))
-        for row in parquet.to_rows(parquet.conform(DIFFERENCES, found))
-    ]
+    """Return an engine's result for a fleet."""
+    sides = {name: cluster.sides(name) for name, cluster in fleet.items()}
+    return with_batches(decide_clusters(engine, path, sides), fleet)
+
+
+def with_batches(
+    decided: Mapping[str, list[Difference]], fleet: Fleet
+) -> tuple[list[Difference], list[BatchRow]]:
+    """Return the rows of all clusters of a fleet, and those of their batches."""
+    differences = [row for name in sorted(fleet) for row in decided[name]]
     return differences, [row.change for row in differences if row.change]
 
 
@@ -158,7 +156,7 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
         row
         for name, cluster in sorted(fleet.items())
         for row in decide(
-            *cluster.sides(name),
+            *cluster.sides(name)[:3],
             holds=cluster.held,
             drift=cluster.drift,
             clear_unmanaged=cluster.clear_unmanaged,
@@ -177,9 +175,11 @@ def test_any_names_texts_and_numbers(
     assert comparable(*by_engine(embedded, tmp_path, fleet)) == comparable(*by_oracle(fleet))
 
 
-def test_hundreds_of_examples_in_one_job(engine: "AnyEngine", fleet: Fleet, tmp_path: Path) -> None:
+def test_hundreds_of_examples_in_one_job(
+    decided: dict[str, list[Difference]], fleet: Fleet
+) -> None:
     """Either engine gives the rows and the batch of the reference, complete and in order."""
-    assert comparable(*by_engine(engine, tmp_path, fleet)) == comparable(*by_oracle(fleet))
+    assert comparable(*with_batches(decided, fleet)) == comparable(*by_oracle(fleet))
 
 
 def test_an_invalid_file_removes_nothing(
