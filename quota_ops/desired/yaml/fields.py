@@ -63,9 +63,6 @@ def read_fields(
 def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str | None:
     """Add a problem for an unknown field; return the field that was probably meant, if any."""
     text = name.value
-    if text in shape.reserved:
-        source.refuse(name, f"{text} is reserved for a later version.", "Remove it for now.")
-        return None
     if remedy := _missing_blank(text, shape):
         source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
         return str(text).partition(":")[0]

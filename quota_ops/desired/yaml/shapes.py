@@ -46,7 +46,6 @@ class Shape(Struct, frozen=True):
     noun: str
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()
-    reserved: frozenset[str] = frozenset()
     instead: Mapping[str, tuple[str, ...]] = {}
 
     @property
@@ -73,7 +72,6 @@ QUOTAS_FILE = Shape(
         ),
     },
     required=("owner", "quotas"),
-    reserved=frozenset({"budget"}),
     instead={"quotas": ("groups",)},
 )
 
@@ -143,7 +141,6 @@ QUOTA = Shape(
         ),
     },
     required=("limits",),
-    reserved=frozenset({"budget"}),
     instead={"limits": ("profile", "cluster_limits")},
 )
 
@@ -393,7 +390,6 @@ CLUSTER_FILE = Shape(
         ),
     },
     required=("cluster_id", "connection"),
-    reserved=frozenset({"ledger", "budget"}),
 )
 
 OWNER = Shape(
