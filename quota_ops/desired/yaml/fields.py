@@ -42,7 +42,7 @@ def read_fields(
     for name, value in node.value:
         text = name.value
         if not isinstance(text, str):
-            source.refuse(name, f"This is not {shape.noun}.", shape.takes)
+            source.refuse(name, f"This is not {shape.field_noun}.", shape.takes)
         elif text not in shape.fields:
             meant.add(_refuse_unknown(source, name, shape))
         elif text in fields:
@@ -64,7 +64,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
     """Add a problem for an unknown field; return the field that was probably meant, if any."""
     text = name.value
     if remedy := _missing_blank(text, shape):
-        source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
+        source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
         return str(text).partition(":")[0]
     close = get_close_matches(text, shape.fields, n=1) if source.lists_more else []
     remedy = shape.takes
@@ -74,7 +74,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str 
         remedy = "Move it under limits."
     elif shape is LIMITS and text[:1].isdecimal():
         remedy = "In { } a comma ends the value: write 1000 or 1.5 MiB, not 1,000 or 1,5 MiB."
-    source.refuse(name, f"{show(text)} is not {shape.noun}.", remedy)
+    source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
     return close[0] if close else None
 
 

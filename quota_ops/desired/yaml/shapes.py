@@ -37,16 +37,22 @@ class Field(NamedTuple):
 
 
 class Shape(Struct, frozen=True):
-    """A mapping: what messages call it and its fields, the fields, and which are required.
+    """A mapping: what messages call it, its fields, and which are required.
 
-    `instead` has the fields that replace a required one.
+    `instead` has the fields that replace a required one, `noun` what messages call one of them if
+    it is not "a field of" the mapping.
     """
 
     title: str
-    noun: str
     fields: Mapping[str, Field]
     required: tuple[str, ...] = ()
     instead: Mapping[str, tuple[str, ...]] = {}
+    noun: str = ""
+
+    @property
+    def field_noun(self) -> str:
+        """What messages call a field: `a field of a quota`."""
+        return self.noun or f"a field of {self.title[0].lower()}{self.title[1:]}"
 
     @property
     def takes(self) -> str:
@@ -56,7 +62,6 @@ class Shape(Struct, frozen=True):
 
 QUOTAS_FILE = Shape(
     "A quotas file",
-    "a field of a quotas file",
     {
         "owner": Field(
             "The team that owns these quotas; reports show it.", "your-team", *values.NOTE
@@ -77,7 +82,6 @@ QUOTAS_FILE = Shape(
 
 QUOTA = Shape(
     "A quota",
-    "a field of a quota",
     {
         USER: Field(
             "The user, as Kafka authenticates it, without 'User:', or a list of users that"
@@ -146,7 +150,6 @@ QUOTA = Shape(
 
 LIMITS = Shape(
     "limits",
-    "a quota key",
     {
         key.name: Field(
             f"{key.limits.capitalize()}, in bytes per second; units up to GiB, or unlimited.",
@@ -156,11 +159,11 @@ LIMITS = Shape(
         else Field(f"{key.limits.capitalize()}, in {key.unit}, or unlimited.", "50")
         for key in QUOTA_KEYS.values()
     },
+    noun="a quota key",
 )
 
 OVERRIDE = Shape(
     "An override",
-    "a field of an override",
     {
         "from": Field(
             "When it starts, with the zone. Without it, it applies immediately.",
@@ -184,7 +187,6 @@ OVERRIDE = Shape(
 
 GROUP = Shape(
     "A group",
-    "a field of a group",
     {
         "name": Field("Its name; plans and reports show it.", "analytics", *values.NOTE),
         "members": Field(
@@ -211,7 +213,6 @@ GROUP = Shape(
 
 MEMBER = Shape(
     "A member",
-    "a field of a member",
     {
         USER: Field("The user.", "spark"),
         CLIENT_ID: Field("The client id.", "spark-batch"),
@@ -225,7 +226,6 @@ MEMBER = Shape(
 
 PROFILE = Shape(
     "A profile",
-    "a field of a profile",
     {
         **LIMITS.fields,
         "profile": Field(
@@ -236,7 +236,6 @@ PROFILE = Shape(
 
 CAPACITY = Shape(
     "capacity",
-    "a field of capacity",
     {
         **LIMITS.fields,
         "factor": Field(
@@ -249,7 +248,6 @@ CAPACITY = Shape(
 
 CEILING = Shape(
     "A ceiling",
-    "a field of a ceiling",
     {
         **LIMITS.fields,
         "total": Field(
@@ -260,14 +258,12 @@ CEILING = Shape(
 
 SHARED_FILE = Shape(
     "A shared file",
-    "a field of a shared file",
     {"profiles": Field("Profiles, as in cluster.yaml.", "{gold: {producer_byte_rate: 50 MiB}}")},
     required=("profiles",),
 )
 
 USE = Shape(
     "An entry of use",
-    "a field of an entry of use",
     {
         "file": Field("The name of the file below _shared.", "gold.yaml", read_text),
         "factor": Field(
@@ -282,7 +278,6 @@ USE = Shape(
 
 CLUSTER_FILE = Shape(
     "cluster.yaml",
-    "a field of cluster.yaml",
     {
         "cluster_id": Field(
             "The cluster's id in Kafka. quota-ops never writes to a cluster with another id.",
@@ -394,7 +389,6 @@ CLUSTER_FILE = Shape(
 
 OWNER = Shape(
     "An owner",
-    "a field of an owner",
     {
         "users": Field("Users, by their exact names.", "[alice, payments-gw]"),
         "user_prefixes": Field("The prefixes of the names of further users.", "[payments-]"),
@@ -418,25 +412,24 @@ OWNER = Shape(
 
 METRICS = Shape(
     "A mapping of metrics",
-    "a quota key whose use brokers measure",
     {
         key: Field(f"The metric for {key}.", "'used{resource=\"Produce\"}'", *values.METRIC)
         for key in MEASURED_KEYS
     },
+    noun="a quota key whose use brokers measure",
 )
 
 USAGE_LABELS = Shape(
     "labels",
-    "an entity type in labels",
     {
         USER: Field("The label that has the user.", "user", *values.LABEL),
         CLIENT_ID: Field("The label that has the client id.", "clientId", *values.LABEL),
     },
+    noun="an entity type in labels",
 )
 
 USAGE = Shape(
     "usage",
-    "a field of usage",
     {
         "prometheus": Field(
             "The name of a connection to a Prometheus, or to a service with its HTTP API. Its"
@@ -487,7 +480,6 @@ USAGE = Shape(
 
 RETIRED_BROKER = Shape(
     "An entry of retired_brokers",
-    "a field of an entry of retired_brokers",
     {
         "id": Field("The broker's node.id.", "3", *values.BROKER_ID),
         "reason": Field("Why it will not come back.", "scaled down to two brokers", *values.NOTE),
@@ -497,7 +489,6 @@ RETIRED_BROKER = Shape(
 
 FREEZE = Shape(
     "An entry of freeze",
-    "a field of an entry of freeze",
     {
         "cron": Field("When the window begins: five cron fields.", '"0 18 * * fri"', *values.CRON),
         "zone": Field("The name of the time zone of `cron`.", "Europe/Berlin", *values.ZONE),
@@ -515,7 +506,6 @@ FREEZE = Shape(
 
 SILENCE = Shape(
     "A silence entry",
-    "a field of a silence entry",
     {
         "finding": Field(
             "The code that check and plan print; quota-ops findings CODE explains it.", "QO104"
@@ -543,11 +533,10 @@ def _list_thresholds() -> Iterator[tuple[str, Field]]:
         yield name, Field(about.meaning, example, *_KINDS[about.kind].default(value))
 
 
-GUARDS = Shape("guards", "a threshold of guards", dict(_list_thresholds()))
+GUARDS = Shape("guards", dict(_list_thresholds()), noun="a threshold of guards")
 
 MEMORY = Shape(
     "memory",
-    "a period of memory",
     {
         "late_writes": Field(
             "How long a write that no run has read back is remembered: longer than a broker or a"
@@ -563,13 +552,14 @@ MEMORY = Shape(
             *values.DURATION.default(format_duration(_POLICY.memory.cleared)),
         ),
     },
+    noun="a period of memory",
 )
 
 FILTER = Shape(
     "An entry of scope or protect",
-    "an entity type",
     {
         kind: Field(f"{ANY}, a name, or {{default: true}}. {ANY} includes the default.", ANY)
         for kind in (USER, CLIENT_ID, IP)
     },
+    noun="an entity type",
 )
