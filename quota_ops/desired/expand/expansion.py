@@ -263,9 +263,7 @@ def _expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[
                 tuple(share[name] for share in shares if name in share),
                 group.reason,
                 (),
-                None,
-                None,
-                group.name,
+                group=group.name,
             )
 
 
