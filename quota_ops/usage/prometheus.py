@@ -49,6 +49,11 @@ NO_API = (
     "No Prometheus API is there, but perhaps a login page or a proxy. url is what comes before "
     "/api/v1; check {secret}, too."
 )
+INCOMPLETE = "Check what is between this machine and the server, and how busy it is."
+NO_TLS = (
+    "Check the ssl.* settings of the connection. ssl.ca.location is the authority that signed the "
+    "server's certificate, which must be for the host in url."
+)
 _TOO_MUCH = ("too many samples", "max number of", "maxsamplesperquery", "limit", "timed out")
 """Parts of the texts in which servers refuse what smaller queries do not exceed."""
 
@@ -132,13 +137,16 @@ class Prometheus:
         except TimeoutError:
             raise UseUnknown(
                 f"{self._name()} did not complete a response within {self.patience or _TOTAL:g} s",
-                "Check what is between this machine and the server, and how busy it is.",
+                INCOMPLETE,
             ) from None
         except httpx.RequestError as error:
-            raise _Busy(
-                f"{self._name()} cannot be reached: {_explain(error)}",
-                "Check its url in the connection, and the network.",
-            ) from None
+            text = _explain(error)
+            did, remedy = "cannot be reached", "Check its url in the connection, and the network."
+            if "[SSL" in text:
+                did, remedy = "cannot be reached by TLS", NO_TLS
+            elif isinstance(error, (httpx.ReadError, httpx.ReadTimeout, httpx.RemoteProtocolError)):
+                did, remedy = "did not complete a response", INCOMPLETE
+            raise _Busy(f"{self._name()} {did}: {text}", remedy) from None
         if response.status_code in _TRY_AGAIN:
             raise self._reject(_Busy, response.status_code, body, FAILED)
         try:

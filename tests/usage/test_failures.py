@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import time
 from collections.abc import Mapping
 from contextlib import suppress
@@ -20,6 +21,7 @@ from quota_ops.usage.connection import find_prometheus
 from quota_ops.usage.prometheus import QueryTooLarge
 from quota_ops.usage.samples import list_brokers, read_rates, read_scrapes
 from quota_ops.usage.source import UsageSource
+from tests.certificates import issue, key_pem, pem
 from tests.usage.conftest import POLICY, connect
 from tests.usage.recording import Answer, Question, serve
 
@@ -180,11 +182,41 @@ def test_a_server_that_is_away_or_dies_is_named(monkeypatch: pytest.MonkeyPatch)
         dying.join()
     assert len(calls) == 2
     assert raised.value.message.startswith(
-        f"the Prometheus monitoring ({address}) cannot be reached: peer closed connection"
+        f"the Prometheus monitoring ({address}) did not complete a response: peer closed connection"
     )
+    assert raised.value.remedy == prometheus.INCOMPLETE
     with pytest.raises(UseUnknown) as raised:
         list_brokers(UsageSource.of(POLICY, connect(address)), START, END)
     assert raised.value.message.endswith("Connection refused")
+
+
+def test_a_certificate_that_is_not_trusted_has_its_own_remedy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A failed TLS handshake points to the certificate authority, not to the network."""
+    monkeypatch.setattr(prometheus, "_ATTEMPTS", 1)
+    certificate, file = issue("prometheus"), tmp_path / "server.pem"
+    file.write_bytes(pem(certificate) + key_pem(certificate))
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(file)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"https://127.0.0.1:{server.getsockname()[1]}"
+
+        def shake_hands() -> None:
+            client, _address = server.accept()
+            with client, suppress(OSError):
+                context.wrap_socket(client, server_side=True)
+
+        shaking = Thread(target=shake_hands)
+        shaking.start()
+        with pytest.raises(UseUnknown) as raised:
+            list_brokers(UsageSource.of(POLICY, connect(address)), START, END)
+        shaking.join()
+    assert raised.value.message.startswith(
+        f"the Prometheus monitoring ({address}) cannot be reached by TLS: "
+        "[SSL: CERTIFICATE_VERIFY_FAILED]"
+    )
+    assert raised.value.remedy == prometheus.NO_TLS
 
 
 @pytest.mark.parametrize("head", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n"])
