@@ -15,7 +15,6 @@ from quota_ops.model.runs.review import ClusterReview, Unjudged
 from quota_ops.runs.run import Run
 from quota_ops.stages.describe.rates import read_divisors, read_placement
 from quota_ops.store.ledger import ledger
-from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.run.folder import RunFolder
 
 _FEW = 3
@@ -37,9 +36,9 @@ def divide_by_cluster(run: Run, found: ClusterReview) -> ClusterReview:
     rates = [row for rows in sides for row in rows if row.needs_brokers]
     if not rates:
         return found
-    known = ledger.last(run.records).table
+    known = ledger.last(run.records)
     topics = list_topics(row.topics for row in rates)
-    placement = read_placement(run.connect(), run.folder.policy(), known_brokers(known), topics)
+    placement = read_placement(run.connect(), run.folder.policy(), known.brokers, topics)
     return _divide_sides(found, placement, read_divisors(known))
 
 
@@ -53,8 +52,8 @@ def divide_offline(run: Run, found: ClusterReview) -> ClusterReview:
         return found
     known, before = NO_BROKERS, dict[Key, int]()
     with suppress(InvalidInput):
-        table = ledger.last(run.records).table
-        known, before = known_brokers(table), dict(read_divisors(table))
+        last = ledger.last(run.records)
+        known, before = last.brokers, dict(read_divisors(last))
     placement = Placement(known.ids, None)
     rows = _divide_known(declared.values(), placement, before)
     run.folder.write_table(DECLARED, list(rows.values()))

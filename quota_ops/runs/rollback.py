@@ -40,7 +40,7 @@ def start_rollback(store: RunStore, earlier: RunFolder, *, by: str, reason: str)
         raise _refuse_alter(store, earlier)
     found = ledger.read(store.of_cluster(policy.cluster_id))
     rollback = _find_changes(earlier, found.rows, by, reason)
-    applied = found.policy
+    applied = found.notes.policy
     place = store.new_run(cluster)
     folder = RunFolder.start(place, cluster=cluster, commit=rollback_of(rollback.run))
     with folder.stage("check"):

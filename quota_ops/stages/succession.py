@@ -16,7 +16,7 @@ from quota_ops.model.stored import from_json
 from quota_ops.model.text import command
 from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
-from quota_ops.store.ledger.ledger import Ledger, last, read, read_applied_notes
+from quota_ops.store.ledger.ledger import Ledger, last, read, read_notes
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
@@ -44,7 +44,7 @@ def read_last_commit(records: ClusterStore) -> str | None:
 
     Raises InvalidInput like `ledger.last`.
     """
-    _, commits = read_applied_notes(last(records).table)
+    commits = read_notes(last(records).table).commits
     return commits[-1] if commits else None
 
 
@@ -53,7 +53,7 @@ def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:
 
     Raises InvalidInput if a newer version of quota-ops applied it.
     """
-    values, _ = read_applied_notes(table)
+    values = read_notes(table).policy
     try:
         return None if values is None else from_json(Policy, values)
     except ValueError as error:
@@ -96,9 +96,9 @@ def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | N
     A ledger that ends before the file of then, or before the newest file that any run has written,
     was lost or is an older copy. None if it is neither.
     """
-    described, (_, then) = folder.read(DESCRIBED), read_applied_notes(folder.read_table(LEDGER))
+    described, then = folder.read(DESCRIBED), read_notes(folder.read_table(LEDGER)).commits
     began = described.ledger
-    if (known.file or "") < (began or "") or (then and not known.commits):
+    if (known.file or "") < (began or "") or (then and not known.notes.commits):
         return f"the ledger that this plan was made from, {began}, is no longer in {records.ledger}"
     newest = ledger_end.read(records)
     if described.old_ledger or newest is None or ledger_end.has_file(records, newest):
@@ -119,10 +119,10 @@ def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> st
 
     Of two runs, the one with the larger number began later. An earlier run never overtakes.
     """
-    about, (_, then) = folder.about(), read_applied_notes(folder.read_table(LEDGER))
-    number = about.sequence or 0
-    is_later = known.applied_by is None or known.applied_by > number
-    for commit in known.commits[-1:]:
+    about, then = folder.about(), read_notes(folder.read_table(LEDGER)).commits
+    number, last_by = about.sequence or 0, known.notes.applied_by
+    is_later = last_by is None or last_by > number
+    for commit in known.notes.commits[-1:]:
         if is_later and commit not in {*then[-1:], about.commit}:
             return f"{named(commit)} was applied since this plan was made"
     later = [

@@ -54,7 +54,7 @@ def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
 
     assert ended.returncode == 0, ended.stderr
     assert f") at {commit[:7]}  " in ended.stdout
-    assert ledger.read(repository.records).commits == (commit,)
+    assert ledger.read(repository.records).notes.commits == (commit,)
     shown = repository.call("runs", "demo").stdout
     assert commit[:7] in shown
 

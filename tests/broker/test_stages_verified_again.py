@@ -29,7 +29,7 @@ def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyP
 
     assert error.remedy == "The later run takes precedence. How it ended: quota-ops runs"
     assert ledger.read(lab.records) == before
-    assert (before.commits, lab.known()) == (("c1", "c2"), MOVED)
+    assert (before.notes.commits, lab.known()) == (("c1", "c2"), MOVED)
     assert kinds(run_at(lab, "c3", "plan")) == {"user=given": "unmanaged"}
 
 
@@ -49,6 +49,6 @@ def test_an_old_run_that_was_never_read_back(lab: Lab) -> None:
     assert error.message == "commit c2 was applied since this plan was made"
     after = ledger.read(lab.records)
     assert lab.known() == {**MOVED, "user=given": {KEY: 1.0}}
-    assert after.commits == ("c2",)
-    assert after.policy is not None
-    assert after.policy["protect"] != []
+    assert after.notes.commits == ("c2",)
+    assert after.notes.policy is not None
+    assert after.notes.policy["protect"] != []

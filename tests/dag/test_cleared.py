@@ -52,7 +52,7 @@ def test_an_old_run_that_finds_a_newer_commit(demo: Repository, broker: RunningB
     assert run.state == "success"
     assert run.folder().about().commit == newer
     assert run.folder().read_json(BEGAN) == {"commit": newer, "after": None}
-    assert ledger.read(store.of_cluster(broker.config.cluster_id)).commits == (newer,)
+    assert ledger.read(store.of_cluster(broker.config.cluster_id)).notes.commits == (newer,)
 
 
 @pytest.mark.usefixtures("embedded")

@@ -46,7 +46,7 @@ def fenced_before(scene: Scene) -> Seen:
     time.sleep(FENCING)
     said = reconciled(scene)
     holds = scene.holds()
-    noted = read(scene.lab.records).brokers
+    noted = read(scene.lab.records).notes.brokers
     assert (noted.ids, [*noted.absent]) == ((1, 2, 3), [frozen])
     scene.machine.thaw()
     return Seen(holds, said, scene.next_run())
@@ -58,12 +58,12 @@ def stopped(scene: Scene) -> Seen:
     node = [one for one in scene.machine.nodes if one != scene.machine.leader][-1]
     scene.machine.nodes[node].stop()
     reconciled(scene)
-    first = read(scene.lab.records).brokers.absent[node]
+    first = read(scene.lab.records).notes.brokers.absent[node]
     said = reconciled(scene).replace(first, "RUN")
     holds = scene.holds()
     scene.machine.start()
     scene.next_run()
-    assert read(scene.lab.records).brokers.absent == {}
+    assert read(scene.lab.records).notes.brokers.absent == {}
     return Seen(holds, said, "nothing left to do")
 
 
@@ -73,7 +73,7 @@ def unregistered(scene: Scene) -> Seen:
     scene.machine.nodes[3].stop()
     scene.machine.unregister(3)
     said = reconciled(scene)
-    assert read(scene.lab.records).brokers.ids == (1, 2)
+    assert read(scene.lab.records).notes.brokers.ids == (1, 2)
     holds = scene.holds()
     scene.machine.start()
     return Seen(holds, said, scene.next_run())

@@ -16,7 +16,6 @@ from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import ACTUAL, LEDGER
 from quota_ops.model.stored import to_json
 from quota_ops.store.ledger import ledger
-from quota_ops.store.ledger import notes as ledger_notes
 from quota_ops.store.ledger.ledger import Ledger
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
@@ -88,17 +87,20 @@ def test_policy_and_commits_stand_beside_the_rows(records: ClusterStore) -> None
         ledger.change(records, lambda _: None, policy=POLICY, commit=commit)
     add(records, row("user=a", 1.0))
 
-    found = ledger.read(records)
-    assert (found.policy, found.commits) == (to_json(Policy, POLICY), ("c2", "c3", "c1"))
+    found = ledger.read(records).notes
+    assert (found.policy, found.commits) == (
+        to_json(Policy, POLICY),
+        ("c2", "c3", "c1"),
+    )
 
 
 def test_old_commits_are_forgotten(records: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many commits are kept, the last ones."""
-    monkeypatch.setattr(ledger_notes, "COMMITS_KEPT", 2)
+    monkeypatch.setattr(ledger, "COMMITS_KEPT", 2)
     for commit in ("c1", "c2", "c3"):
         ledger.change(records, lambda _: None, commit=commit)
 
-    assert ledger.read(records).commits == ("c2", "c3")
+    assert ledger.read(records).notes.commits == ("c2", "c3")
 
 
 WRITER = """
@@ -211,12 +213,12 @@ def test_a_key_may_be_remembered_with_many_values(records: ClusterStore) -> None
 @pytest.mark.parametrize(
     ("notes", "why"),
     [
-        ({}, "it has no note of policy and commits: another program wrote it"),
-        ({"policy": "null"}, "it has no note of commits: another program wrote it"),
-        ({"policy": "[]", "commits": "[]"}, "its policy is []"),
-        ({"policy": "null", "commits": '"c1"'}, "its commits is 'c1'"),
-        ({"policy": "null", "commits": "[1]"}, "its commits is [1]"),
-        ({"policy": "null", "commits": "[]", "applied_by": '"7"'}, "its run number is '7'"),
+        ({}, "it has no notes: another program wrote it"),
+        ({"policy": "null"}, "Object missing required field `commits`"),
+        ({"policy": "[]"}, "Expected `object | null`, got `array` - at `$.policy`"),
+        ({"commits": "[1]"}, "Expected `str`, got `int` - at `$.commits[0]`"),
+        ({"applied_by": '"7"'}, "Expected `int | null`, got `str` - at `$.applied_by`"),
+        ({"another": "1"}, "Object contains unknown field `another`"),
     ],
 )
 def test_a_ledger_without_its_notes(notes: dict[str, str], why: str, records: ClusterStore) -> None:

@@ -25,7 +25,6 @@ from quota_ops.stages.describe.rates import divide_declared
 from quota_ops.stages.succession import read_applied_policy, take_number_above
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.ledger.holds import held_entities, holds_now
-from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.place import measure_lead
 from quota_ops.store.places.run_store import ClusterStore
@@ -55,7 +54,7 @@ def describe_cluster(
     policy = folder.policy()
     end, claimed = ledger_end.read(records), claims.last_number(records)
     known, holds = ledger.last(records), holds_now(records.holds)
-    undivided = divide_declared(folder, cluster, known.table, files, skip_invalid=skip_invalid)
+    undivided = divide_declared(folder, cluster, known, files, skip_invalid=skip_invalid)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     applied = read_applied_policy(folder, known.table)
     actual = list(judge_scope(policy, cluster.describe(), applied))
@@ -69,7 +68,7 @@ def describe_cluster(
     at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
-        metadata, _ = add_absent_brokers(metadata, cluster, policy, known_brokers(known.table))
+        metadata, _ = add_absent_brokers(metadata, cluster, policy, known.brokers)
     if disagree:
         metadata = replace(metadata or Metadata(), disagree=disagree)
     take_number_above(folder, known.table, claimed)
@@ -118,7 +117,7 @@ def make_cluster_row(
     Unmanaged quotas stay until a run was verified, and while a file is invalid.
     """
     verified = ledger_edits.VERIFIED in to_values(ledger_table["state"])
-    was_verified = verified and ledger.read_applied_notes(ledger_table)[0] is not None
+    was_verified = verified and ledger.read_notes(ledger_table).policy is not None
     clears = policy.clear_unmanaged and was_verified and not invalid
     files = "\n".join(file.file for file in invalid)
     return ClusterRow(policy.cluster_id, policy.drift, clears, f"\n{files}\n" if invalid else None)

@@ -10,14 +10,13 @@ from quota_ops.model.clusters.cluster_facts import Metadata
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
 from quota_ops.store.ledger import ledger
-from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.run_store import ClusterStore
 
 
 def read_known_brokers(records: ClusterStore) -> cluster_facts.KnownBrokers:
     """Return the brokers of the last verified run; an empty result if no ledger can be read."""
     with suppress(InvalidInput):
-        return known_brokers(ledger.last(records).table)
+        return ledger.last(records).brokers
     return cluster_facts.NO_BROKERS
 
 

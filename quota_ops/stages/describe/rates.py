@@ -6,8 +6,6 @@ Only runs that declare such limits have its artifacts, declared.parquet and brok
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 
-import pyarrow as pa
-
 from quota_ops.desired.expand.rates import divide_rates
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import KnownBrokers
@@ -21,7 +19,7 @@ from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
-from quota_ops.store.ledger.notes import known_brokers
+from quota_ops.store.ledger.ledger import LedgerFile
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.snapshot import Snapshot
@@ -32,7 +30,7 @@ from quota_ops.store.run.folder import RunFolder
 def divide_declared(
     folder: RunFolder,
     cluster: Cluster | Snapshot,
-    ledger: pa.Table,
+    known: LedgerFile,
     files: str,
     *,
     skip_invalid: bool,
@@ -48,12 +46,12 @@ def divide_declared(
     if not folder.has(DECLARED.file):
         return ()
     rows = tuple(folder.read_rows(DECLARED))
-    known, topics = known_brokers(ledger), list_topics(row.topics for row in rows)
+    topics = list_topics(row.topics for row in rows)
     if isinstance(cluster, Snapshot):
-        placement = Placement(known.ids, None)
+        placement = Placement(known.brokers.ids, None)
     else:
-        placement = read_placement(cluster, folder.policy(), known, topics)
-    before = read_divisors(ledger)
+        placement = read_placement(cluster, folder.policy(), known.brokers, topics)
+    before = read_divisors(known)
     undivided: tuple[InvalidFile, ...] = ()
     if skip_invalid and placement.leads is not None:
         undivided = _find_undivided(rows, placement, before)
@@ -106,9 +104,9 @@ def read_placement(
     return Placement(tuple(sorted(brokers)), cluster.read_leads(topics, brokers))
 
 
-def read_divisors(ledger: pa.Table) -> Mapping[Key, int]:
+def read_divisors(known: LedgerFile) -> Mapping[Key, int]:
     """Return by how many brokers each limit of the whole cluster was divided that runs verified."""
-    columns = (to_values(ledger[name]) for name in ("entity", "key", "state", "brokers"))
+    columns = (to_values(known.table[name]) for name in ("entity", "key", "state", "brokers"))
     return {
         Key(entity, key): brokers
         for entity, key, state, brokers in zip(*columns, strict=True)

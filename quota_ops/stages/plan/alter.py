@@ -155,7 +155,7 @@ class Known(NamedTuple):
         """Return what a ledger has; nothing if it is damaged or newer, which stops no alter."""
         try:
             known = ledger.read(records)
-            applied = None if known.policy is None else from_json(Policy, known.policy)
+            applied = None if known.notes.policy is None else from_json(Policy, known.notes.policy)
         except (InvalidInput, ValueError):
             return cls({}, None)
         verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)

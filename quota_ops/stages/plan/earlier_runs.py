@@ -10,7 +10,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
-from quota_ops.store.ledger.ledger import read_applied_notes
+from quota_ops.store.ledger.ledger import read_notes
 from quota_ops.store.places.parquet import read_rows, to_values
 from quota_ops.store.run.files import DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -25,7 +25,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     """
     table = folder.read_table(LEDGER)
     owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
-    _, commits = read_applied_notes(table)
+    commits = read_notes(table).commits
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,

@@ -21,7 +21,6 @@ from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, 
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
-from quota_ops.store.ledger.notes import known_brokers
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
@@ -50,7 +49,7 @@ def verify_cluster(
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
-    digest, known = RunState(folder).applied_digest, known_brokers(ledger.last(records).table)
+    digest, known = (RunState(folder).applied_digest, ledger.last(records).brokers)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     unwritten = find_unwritten(run.outcomes)
     left = _list_held(folder, run.desired, held)

@@ -74,7 +74,7 @@ def update_ledger(
     is_last = overtaken is None and lost is None
     follows_git = is_last and not waits
     # What holds of an earlier commit keep from being written is still to be blocked afterwards.
-    is_held = run.about.commit in known.commits[:-1] and all(
+    is_held = run.about.commit in known.notes.commits[:-1] and all(
         row.restores for row in run.differences if row.action in WRITES
     )
     is_held &= any(row.action is Action.HELD for row in run.differences)

@@ -20,27 +20,20 @@ from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
-from quota_ops.model.stored import to_json
+from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.ledger import ledger_end
 from quota_ops.store.ledger.ledger_end import KIND, LedgerEnd
-from quota_ops.store.ledger.notes import (
-    applied_by,
-    check_notes,
-    known_brokers,
-    notes_of,
-    with_commit,
-)
 from quota_ops.store.places import numbered_files, parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore, safe_name
 from quota_ops.store.places.written_by import NewerFile, OtherForm, explain_newer
 
+COMMITS_KEPT = 1000
 
-class Ledger(Struct, frozen=True):
-    """A cluster's ledger at one moment; `file` is None if it has no file yet."""
 
-    file: str | None
-    rows: tuple[LedgerRow, ...]
+class Notes(Struct, frozen=True):
+    """What a file of a ledger has in its metadata, each as JSON, besides the rows."""
+
     policy: dict[str, Any] | None = None
     """The policy that was last applied, in the form of `model.stored`."""
     commits: tuple[str, ...] = ()
@@ -49,6 +42,14 @@ class Ledger(Struct, frozen=True):
     """The brokers of the last verified run."""
     applied_by: int | None = None
     """The number of the run that recorded the newest commit and the policy."""
+
+
+class Ledger(Struct, frozen=True):
+    """A cluster's ledger at one moment; `file` is None if it has no file yet."""
+
+    file: str | None
+    rows: tuple[LedgerRow, ...]
+    notes: Notes = Notes()
 
 
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
@@ -84,6 +85,11 @@ class LedgerFile(Struct, frozen=True):
     def rows(self) -> tuple[LedgerRow, ...]:
         """The rows as values."""
         return self._content.rows
+
+    @property
+    def brokers(self) -> KnownBrokers:
+        """The brokers of the last verified run."""
+        return read_notes(self.table).brokers
 
 
 def last(records: ClusterStore) -> LedgerFile:
@@ -141,8 +147,7 @@ def damaged(why: str) -> InvalidInput:
 def read(records: ClusterStore) -> Ledger:
     """Return the ledger of the last file. Raises InvalidInput like `last`."""
     found = last(records)
-    notes = (known_brokers(found.table), applied_by(found.table))
-    return Ledger(found.name, found.rows, *read_applied_notes(found.table), *notes)
+    return Ledger(found.name, found.rows, read_notes(found.table))
 
 
 _known: dict[bytes, _Content] = {}
@@ -152,7 +157,9 @@ _known: dict[bytes, _Content] = {}
 def _parse(content: bytes, place: Place) -> _Content:
     if content not in _known:
         table = parquet.from_bytes(LEDGER, content, str(place))
-        check_notes(table)
+        if not parquet.notes(table):  # no guard would know what was applied
+            raise ValueError("it has no notes: another program wrote it")
+        read_notes(table)
         _check(table, place)
         clusters = frozenset(parquet.to_values(table["cluster"]))  # `unique` loads 50 ms of pyarrow
         _remember(content, _Content(table, clusters))
@@ -183,10 +190,13 @@ def _remember(content: bytes, parsed: _Content) -> None:
     _known[content] = parsed
 
 
-def read_applied_notes(table: pa.Table) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
-    """Return the policy that was last applied, and the applied commits, from the notes."""
-    notes = parquet.notes(table)
-    return json.loads(notes.get("policy", "null")), tuple(json.loads(notes.get("commits", "[]")))
+def read_notes(table: pa.Table) -> Notes:
+    """Return the notes of a ledger's table; none for a table that is in no file of a ledger.
+
+    Raises ValueError if they are not as `change` writes them.
+    """
+    notes = {name: json.loads(text) for name, text in parquet.notes(table).items()}
+    return from_json(Notes, notes) if notes else Notes()
 
 
 def change(
@@ -210,20 +220,20 @@ def change(
         before = read(records)
         rows = {ledger_edits.ledger_key(row): row for row in before.rows}
         edit(rows)
-        after = before if brokers is None else replace(before, brokers=brokers)
-        if is_last := (sequence or 0) >= (before.applied_by or 0):
-            of_now = before.policy if policy is None else to_json(Policy, policy)
-            after = replace(after, policy=of_now, commits=with_commit(before.commits, commit))
+        noted = before.notes if brokers is None else replace(before.notes, brokers=brokers)
+        if is_last := (sequence or 0) >= (noted.applied_by or 0):
+            of_now = noted.policy if policy is None else to_json(Policy, policy)
+            noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
         ledger_edits.drop_absences(rows)
-        after = replace(after, rows=tuple(rows[key] for key in sorted(rows)))
+        after = Ledger(before.file, tuple(rows[key] for key in sorted(rows)), noted)
         if after == before and before.file is not None:
             return None
         if is_last and policy is not None:
-            after = replace(after, applied_by=sequence)
+            noted = replace(noted, applied_by=sequence)
         name = numbered_files.file_name(
             1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND
         )
-        notes = notes_of(after.policy, after.commits, after.brokers, after.applied_by)
+        notes = {note: json.dumps(value) for note, value in to_json(Notes, noted).items()}
         table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
         if (records.ledger / name).create(content):
@@ -235,6 +245,13 @@ def change(
                 ledger_end.write(records, LedgerEnd.of_file(name, content))
             return name
     raise numbered_files.refused_create(records.ledger / name)
+
+
+def _add_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
+    """Return the commits with one more at the end; a repeated one moves there."""
+    if commit is None or commits[-1:] == (commit,):
+        return commits
+    return (*(earlier for earlier in commits if earlier != commit), commit)[-COMMITS_KEPT:]
 
 
 def _is_end(records: ClusterStore, file: str | None) -> bool:
