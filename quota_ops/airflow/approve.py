@@ -124,9 +124,9 @@ class Approve(ApprovalOperator):
             refuse_unless_approves(self.planned, run.folder, plan)
             if not needs_approval(plan):
                 return plan.digest
-            if decision := find_approval(run.folder, run.records.approvals, plan):
+            if decision := find_approval(run.folder, plan):
                 self.log.info("%s approved this plan at %s", decision.by, decision.at)
-                record_decision(run.folder, run.records.approvals, decision, run.find_use)
+                record_decision(run.folder, decision, run.find_use)
                 return plan.digest
             self._write_repairs(run)
             self._write_form(run)
@@ -156,7 +156,7 @@ class Approve(ApprovalOperator):
         decision = _read_decision(event, pending or {})
         with log_errors(), open_run(self.cluster, self.run_store) as run:
             try:
-                record_decision(run.folder, run.records.approvals, decision, run.find_use)
+                record_decision(run.folder, decision, run.find_use)
             except Refused:
                 with run.folder.stage("apply"):  # the run ends here: its report shows why
                     raise

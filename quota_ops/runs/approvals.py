@@ -8,17 +8,16 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
 from quota_ops.store.ledger import decisions
-from quota_ops.store.places.place import Place
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 
-def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision | None:
+def find_approval(folder: RunFolder, plan: Plan) -> Decision | None:
     """Return the last valid approval of this digest, from any run, if it covers the plan's guards.
 
     Raises InvalidInput when the record is damaged.
     """
-    valid = decisions.find_valid_decisions(folder, approvals, plan)
+    valid = decisions.find_valid_decisions(folder, plan)
     return next(
         (
             decision
@@ -32,7 +31,6 @@ def find_approval(folder: RunFolder, approvals: Place, plan: Plan) -> Decision |
 
 def record_decision(
     folder: RunFolder,
-    approvals: Place,
     decision: Decision,
     find_use: Callable[[str], PrometheusConnection] = find_prometheus,
 ) -> None:
@@ -57,7 +55,7 @@ def record_decision(
             f"{who} approved plan {short} without a reason",
             f"{nothing} Run again with a reason: it is recorded.",
         )
-    _record(folder, approvals, decision)
+    _record(folder, decision)
     if decision.said is DecisionKind.REJECTED:
         why = f": {decision.reason}" if decision.reason else ""
         raise Refused(f"{who} rejected plan {short}{why}", nothing)
@@ -65,12 +63,12 @@ def record_decision(
         raise Refused(f"plan {short} was not approved in time", nothing)
     if plan.refused:
         with folder.stage("plan"):
-            plan_changes(folder, approvals, find_use=find_use)
+            plan_changes(folder, find_use=find_use)
 
 
-def _record(folder: RunFolder, approvals: Place, decision: Decision) -> None:
+def _record(folder: RunFolder, decision: Decision) -> None:
     """Add a new decision on this run to the record, and to the run's copy."""
     is_new = decision not in folder.decisions() and decision.run == folder.place.name
     if is_new and decision.said is not DecisionKind.NOTHING:
-        decisions.append(approvals, decision)
+        decisions.append(folder.records.approvals, decision)
     decisions.copy_to_run(folder, (decision,))

@@ -220,7 +220,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     found = replace(found, notes=(*found.notes, *_note_unapplied(known, found, unapplied)))
     earlier = _add_policies(known, found, unapplied)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
-        plan_changes(folder, run.records.approvals, earlier=earlier, others=others)
+        plan_changes(folder, earlier=earlier, others=others)
     if queried:
         found = _validate(run, found)
     known_findings = _find_known_findings(folder, found, of_base)

@@ -150,9 +150,7 @@ def _plan(run: Run) -> None:
         plan_alter(run.folder, run.connect(), run.records, run.typed, run.allow)
         return
     try:
-        plan_changes(
-            run.folder, run.records.approvals, run.allow, run.author, find_use=run.find_use
-        )
+        plan_changes(run.folder, run.allow, run.author, find_use=run.find_use)
     except GuardsRefused:
         if run.request_decision is None or not needs_approval(run.folder.plan()):
             raise
@@ -187,20 +185,18 @@ def is_waiting(run: Run) -> bool:
     """Return whether guards block the plan, it has repairs to write, and nobody can decide now."""
     plan = run.folder.plan()
     can_decide = run.request_decision is not None
-    return bool(plan.repairs) and not (
-        can_decide or find_approval(run.folder, run.records.approvals, plan)
-    )
+    return bool(plan.repairs) and not (can_decide or find_approval(run.folder, plan))
 
 
 def _find_approved(run: Run) -> str:
     """Return the approved digest; if the plan needs approval, find or request a decision first."""
     made = run.folder.plan()
     if needs_approval(made) or run.records_decision:
-        decision = find_approval(run.folder, run.records.approvals, made)
+        decision = find_approval(run.folder, made)
         decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:
             raise build_approval_error(run.folder, made)
-        record_decision(run.folder, run.records.approvals, decision, run.find_use)
+        record_decision(run.folder, decision, run.find_use)
     return made.digest if run.approve is None else run.approve
 
 

@@ -22,8 +22,7 @@ from quota_ops.stages.apply.approved_plan import load_plan
 from quota_ops.stages.report.forms import write_reports
 from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.parquet import to_rows
-from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import open_place
+from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import (
     ABOUT,
     APPLIED,
@@ -209,26 +208,26 @@ ARTIFACTS = (ABOUT, POLICY, DESCRIBED, PLAN, VALIDATED, APPLIED, VERIFICATION, "
 @pytest.fixture(name="finished", scope="module")
 def _finished(
     broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[tuple[RunFolder, Place, Plan]]:
+) -> Iterator[tuple[RunFolder, RunStore, Plan]]:
     """Return a run that has ended, and its plan."""
     with open_lab(broker, tmp_path_factory.mktemp("finished")) as lab:
         lab.desire(DESIRED_STATE)
         run = lab.planned()
         run_stages(run, RESUMED)
-        yield run.folder, run.records.approvals, run.folder.plan()
+        yield run.folder, run.store, run.folder.plan()
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)
 def test_a_damaged_artifact_is_told_and_hides_nothing(
-    name: str, finished: tuple[RunFolder, Place, Plan], tmp_path: Path
+    name: str, finished: tuple[RunFolder, RunStore, Plan], tmp_path: Path
 ) -> None:
     """Whatever a field contains, the user sees an error, or a report that names the damage."""
-    whole, approvals, plan = finished
-    folder = RunFolder(open_place(tmp_path / whole.place.name))
+    whole, store, plan = finished
+    folder = RunFolder(open_place(tmp_path / whole.place.name), only_read=store)
     shutil.copytree(on_disk(whole), on_disk(folder))
     for values in broken(whole.read_json(name)):
         (folder.place / name).replace(json.dumps(values).encode())
-        told = error_from(partial(load_plan, folder, plan.digest, approvals))
+        told = error_from(partial(load_plan, folder, plan.digest))
         assert (
             told is None
             or str(folder.place) in str(told)

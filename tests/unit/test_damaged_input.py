@@ -184,7 +184,7 @@ def test_an_artifact_of_any_bytes(run: Run, tmp_path: Path, data: st.DataObject)
     else:
         path.write_bytes(edited(path.read_bytes(), data.draw(EDITS)))
 
-    outcome(lambda: load_plan(folder, run.folder.read_json(PLAN)["digest"], run.records.approvals))
+    outcome(lambda: load_plan(folder, run.folder.read_json(PLAN)["digest"]))
     outcome(lambda: write_reports(folder))
 
     assert not list(on_disk(folder).glob("*.part"))
@@ -214,9 +214,7 @@ def test_artifacts_that_are_nested_deep(run: Run, tmp_path: Path, depth: int) ->
         (on_disk(folder) / name).write_text(nested)
 
     assert str(summarize_run(folder.place).trouble).startswith(f"{END.of(1)} is ")
-    assert outcome(
-        lambda: load_plan(folder, run.folder.read_json(PLAN)["digest"], run.records.approvals)
-    )
+    assert outcome(lambda: load_plan(folder, run.folder.read_json(PLAN)["digest"]))
     assert write_reports(folder).plan is None
 
 

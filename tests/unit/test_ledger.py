@@ -88,10 +88,7 @@ def test_policy_and_commits_stand_beside_the_rows(records: ClusterStore) -> None
     add(records, row("user=a", 1.0))
 
     found = ledger.read(records).notes
-    assert (found.policy, found.commits) == (
-        to_json(Policy, POLICY),
-        ("c2", "c3", "c1"),
-    )
+    assert (found.policy, found.commits) == (to_json(Policy, POLICY), ("c2", "c3", "c1"))
 
 
 def test_old_commits_are_forgotten(records: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,7 @@ def apply_plan(
     is written.
     """
     # Why here: nothing in the folder counts before it is known to be the plan that was approved.
-    plan, batches = load_plan(folder, approved, records.approvals)
+    plan, batches = load_plan(folder, approved)
     # Why here: it reads only the run store, so a run that is too late sends no request at all.
     refuse_if_overtaken(folder, records)
     # Why here: the last check that leaves no trace; a pause may have begun since the plan.
@@ -88,7 +88,7 @@ def apply_plan(
     described = _describe(cluster, find_moved, lost)
     # Why here: before anything that another run could see, so that no two runs use one approval.
     if approved is not None:
-        record_use(folder, records.approvals, plan)
+        record_use(folder, plan)
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
     record_claim(folder, records)

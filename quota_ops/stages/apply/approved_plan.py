@@ -16,17 +16,16 @@ from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects
 from quota_ops.stages.succession import format_new_plan_remedy
 from quota_ops.store.ledger import decisions
-from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import APPLIED, PLAN, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 
 
-def load_plan(folder: RunFolder, approved: str | None, approvals: Place) -> tuple[Plan, Batches]:
+def load_plan(folder: RunFolder, approved: str | None) -> tuple[Plan, Batches]:
     """Return the run's plan and the batches that write it.
 
     `approved` is the digest as the approver typed it; None if only repairs are written, which no
-    guard stops. Approvals and overrides are read from the record in `approvals`, never from the
-    run's own files. Raises InvalidInput when a file is damaged; Refused when the plan is of another
+    guard stops. Approvals and overrides are read from the run store, never from the run's own
+    files. Raises InvalidInput when a file is damaged; Refused when the plan is of another
     time, the files do not belong together, the digest does not match, a guard blocks and is not
     overridden, an approval is missing, or the broker has not accepted every batch (validate-only).
     """
@@ -39,7 +38,7 @@ def load_plan(folder: RunFolder, approved: str | None, approvals: Place) -> tupl
     if approved is not None:
         refuse_unless_approves(approved, folder, plan)
     _judge_again(folder, plan)
-    valid = decisions.find_valid_decisions(folder, approvals, plan)
+    valid = decisions.find_valid_decisions(folder, plan)
     plan = plan.with_guards(approval.mark_overridden(plan.guards, valid))
     if approved is not None:
         refuse_unless_guards_pass(plan)

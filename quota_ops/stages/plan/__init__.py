@@ -27,8 +27,6 @@ from quota_ops.stages.plan.findings import write_findings
 from quota_ops.stages.plan.origins import leave_origins
 from quota_ops.stages.plan.use import write_throttled, write_throttling
 from quota_ops.store.ledger import decisions
-from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
@@ -36,7 +34,6 @@ from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 def plan_changes(
     folder: RunFolder,
-    approvals: Place,
     allow: Mapping[str, str] | None = None,
     author: Author | None = None,
     earlier: EarlierRuns | None = None,
@@ -50,7 +47,7 @@ def plan_changes(
     of use, also writes whom the cuts would have throttled; `find_use` looks up its connection.
 
     `allow` maps the name of each guard that `author` overrides to the reason. The override is
-    recorded in `approvals`, and only that record overrides a guard. The guards compare with
+    recorded in the run store, and only that record overrides a guard. The guards compare with
     `earlier` or, without it, with the earlier runs that the ledger records. `others` are changes
     that are written before these, but are not of this plan. Raises GuardsRefused,
     after it has written the plan, when a guard blocks and is not overridden.
@@ -61,17 +58,15 @@ def plan_changes(
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied_policy=earlier.strict_policy)
     effects = find_plan_effects(folder, plan, others)
-    store = RunStore(approvals.parent.parent)
-    write_throttling(folder, plan, effects, earlier, store, find_use=find_use)
+    write_throttling(folder, plan, effects, earlier, folder.store, find_use=find_use)
     if earlier.others is None:  # a review has no page, and its branch may name any connection
         write_throttled(folder, plan, find_use=find_use)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects, others))
     if plan.guards:
-        plan = _apply_overrides(folder, approvals, plan)
+        plan = _apply_overrides(folder, plan)
         if allow:
-            who = author or Author(None, find_login())
-            _record_overrides(folder, approvals, plan, allow, who)
-            plan = _apply_overrides(folder, approvals, plan)
+            _record_overrides(folder, plan, allow, author or Author(None, find_login()))
+            plan = _apply_overrides(folder, plan)
     folder.leave_plan(plan)
     write_findings(folder, plan)
     leave_origins(folder, plan.differences)
@@ -115,15 +110,15 @@ def assemble_plan(folder: RunFolder) -> Plan:
     )
 
 
-def _apply_overrides(folder: RunFolder, approvals: Place, plan: Plan) -> Plan:
-    """Return the plan with the guard overrides that `approvals` records."""
-    valid = decisions.find_valid_decisions(folder, approvals, plan)
+def _apply_overrides(folder: RunFolder, plan: Plan) -> Plan:
+    """Return the plan with the guard overrides that the run store records."""
+    valid = decisions.find_valid_decisions(folder, plan)
     decisions.copy_to_run(folder, valid)
     return plan.with_guards(mark_overridden(plan.guards, valid))
 
 
 def _record_overrides(
-    folder: RunFolder, approvals: Place, plan: Plan, allow: Mapping[str, str], author: Author
+    folder: RunFolder, plan: Plan, allow: Mapping[str, str], author: Author
 ) -> None:
     """Record an override for each guard in `allow` that blocks and is not overridden yet."""
     new = [guard for guard in plan.refused if guard.guard in allow]
@@ -132,7 +127,7 @@ def _record_overrides(
         override = decisions.new_decision(
             folder, plan, DecisionKind.OVERRIDDEN, author, reason, shown=shown
         )
-        decisions.append(approvals, override)
+        decisions.append(folder.records.approvals, override)
 
 
 def judge_plan(

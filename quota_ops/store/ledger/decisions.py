@@ -40,14 +40,14 @@ def new_decision(
     )
 
 
-def find_valid_decisions(folder: RunFolder, approvals: Place, plan: Plan) -> tuple[Decision, ...]:
+def find_valid_decisions(folder: RunFolder, plan: Plan) -> tuple[Decision, ...]:
     """Return the decisions that count for a run's plan now, as `select_valid_decisions` defines.
 
     Raises InvalidInput if the record is damaged or cannot be listed.
     """
     policy = plan.strict_policy
     return select_valid_decisions(
-        read(approvals, plan.digest),
+        read(folder.records.approvals, plan.digest),
         folder.place.name,
         datetime.now(UTC),
         policy.approval,
@@ -63,10 +63,10 @@ def append(approvals: Place, decision: Decision) -> None:
     )
 
 
-def record_use(folder: RunFolder, approvals: Place, plan: Plan) -> None:
+def record_use(folder: RunFolder, plan: Plan) -> None:
     """Record that a run begins to write its plan: earlier decisions then count for it alone."""
+    approvals, run = folder.records.approvals, folder.place.name
     record = read(approvals, plan.digest)
-    run = folder.place.name
     if record and (record[-1].said, record[-1].run) != (DecisionKind.APPLIED, run):
         applied = Decision(DecisionKind.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
         append(approvals, applied)

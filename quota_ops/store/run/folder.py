@@ -34,7 +34,7 @@ from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places import parquet, written_by
 from quota_ops.store.places.json_text import head, json_text
 from quota_ops.store.places.place import Place, explain_lost
-from quota_ops.store.places.run_store import RunStore, name_run, safe_name, store_of
+from quota_ops.store.places.run_store import ClusterStore, RunStore, name_run, safe_name, store_of
 from quota_ops.store.run import files
 from quota_ops.store.run import order as run_numbers
 
@@ -187,6 +187,11 @@ class RunFolder:
     def store(self) -> RunStore:
         """The run store. Raises InvalidInput if the folder is in none."""
         return self.only_read or store_of(self.place)
+
+    @property
+    def records(self) -> ClusterStore:
+        """The ledger, claims, holds and approvals of the run's cluster, in the run store."""
+        return self.store.of_cluster(self.policy().cluster_id)
 
     @classmethod
     def start(
