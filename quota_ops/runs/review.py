@@ -189,16 +189,17 @@ def _check_connection(policy: Policy, base: BaseFiles | None) -> None:
 
 def _compare(run: Run, found: ClusterReview) -> ClusterReview:
     folder, base, queried = run.folder, found.base, found.compared_with == "current"
+    notes, unjudged = [*found.notes], [*found.unjudged]
     rows = {row.id: row for row in folder.read_rows(DESIRED)}
     is_base_known = base is None or not base.invalid
     declared = (base.rows if base else {}) if is_base_known else rows
     if queried and declared:
-        found = replace(found, unjudged=(*found.unjudged, *_find_lost_ledger(run)))
+        unjudged += _find_lost_ledger(run)
     if folder.read(DESCRIBED).ledger is None:
         _count_as_managed(folder, declared)
-        what = "the merge base declares" if is_base_known else "these files declare"
         if queried and declared:
-            found = replace(found, notes=(*found.notes, NO_LEDGER.format(declared=what)))
+            what = "the merge base declares" if is_base_known else "these files declare"
+            notes.append(NO_LEDGER.format(declared=what))
     with folder.stage("diff"):
         find_differences([folder], run.engine)
         changed = _find_changed(rows, base.rows if base else {})
@@ -209,40 +210,40 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
         merged = tuple(_list_merged(folder, found, changed_since))
         left = (row for row in _limit_writes(folder, own) if row.id not in changed_since)
         others = (*left, *merged)
-    unwritten = [row for row in merged if not same(row.before, row.target)]
-    if unwritten:
+    if unwritten := [row for row in merged if not same(row.before, row.target)]:
         names = name_first((f"{row.entity} {row.key}" for row in unwritten), _MOST_NAMES, code)
-        note = NOT_MERGED.format(names)
-        found = replace(found, notes=(*found.notes, note))
-    found = replace(found, own=own, declared=own & rows.keys())
+        notes.append(NOT_MERGED.format(names))
     known = read_earlier_runs(folder)
     unapplied = tuple(_list_unapplied_owners(known, found))
-    found = replace(found, notes=(*found.notes, *_note_unapplied(known, found, unapplied)))
-    earlier = _add_policies(known, found, unapplied)
+    notes += _note_unapplied(known, found, unapplied)
     with suppress(GuardsRefused), folder.stage("plan"):  # the plan lists them
-        plan_changes(folder, earlier=earlier, others=others)
+        plan_changes(folder, earlier=_add_policies(known, found, unapplied), others=others)
+    error = None
     if queried:
-        found = _validate(run, found)
-    known_findings = _find_known_findings(folder, found, of_base)
-    found = replace(found, known_findings=frozenset(known_findings))
+        try:
+            run_stage(run, "validate")
+        except NotAuthorized:
+            notes.append(NOT_VALIDATED)
+        except Refused as refused:
+            error = refused
+        except QuotaOpsError as failed:
+            what = "the changes were not validated"
+            unjudged.append(Unjudged(what, failed.message, failed.remedy or ""))
     report = read_run(folder)
-    report = replace(report, findings=tuple(_merge_findings(report.findings, rows, found)))
-    found = replace(found, unjudged=(*found.unjudged, *_list_partial(report, queried=queried)))
-    report = replace(report, repository=found.repository or report.repository)
+    findings = tuple(_merge_findings(report.findings, rows, found))
+    repository = found.repository or report.repository
+    report = replace(report, findings=findings, repository=repository)
     write_forms(folder, report)
-    return replace(found, report=report)
-
-
-def _validate(run: Run, found: ClusterReview) -> ClusterReview:
-    try:
-        run_stage(run, "validate")
-    except NotAuthorized:
-        return replace(found, notes=(*found.notes, NOT_VALIDATED))
-    except Refused as error:
-        return replace(found, error=error)
-    except QuotaOpsError as error:
-        return _doubt(found, "the changes were not validated", error)
-    return found
+    return replace(
+        found,
+        own=own,
+        declared=own & rows.keys(),
+        known_findings=frozenset(_find_known_findings(folder, found, of_base)),
+        notes=tuple(notes),
+        unjudged=(*unjudged, *_list_partial(report, queried=queried)),
+        error=error,
+        report=report,
+    )
 
 
 def _find_known_findings(
