@@ -4,8 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from msgspec import Struct
-from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_screen, warn_unnamed
@@ -102,68 +100,40 @@ def import_(
     connection. What YAML cannot declare (a stored NaN, a host name as an address) is listed
     under `protect` with the reason. Writes nothing to the cluster, and overwrites no file.
     """
-    from quota_ops.desired.files import is_folder_or_link
-
-    source = Source(
-        cluster=cluster,
-        folder=desired_state / cluster if is_folder_or_link(desired_state / cluster) else None,
-        actual=actual,
-        connection_file=connection_file,
-        foreign=tuple((Tool(tool), file) for tool, file in foreign),
-        unmanaged=unmanaged,
-    )
-    if source.folder is None and is_folder_or_link(Path(cluster)):
-        source = replace(source, folder=Path(cluster))
-    into = into or source.folder or desired_state / cluster
-    write_desired_state(source, into, group_by, owner, with_profiles=profiles, with_groups=groups)
-
-
-class Source(Struct, frozen=True):
-    """The source of the quotas; `folder` is the cluster's folder, None if it does not exist yet."""
-
-    cluster: str
-    folder: Path | None
-    actual: Path | None
-    connection_file: Path | None
-    foreign: tuple[tuple[Tool, Path], ...] = ()
-    """Files of other tools, which are read instead of the cluster."""
-    unmanaged: bool = False
-    """Whether to leave out what the files of the folder declare."""
-
-
-def write_desired_state(
-    source: Source,
-    into: Path,
-    group_by: str,
-    owner: str | None,
-    *,
-    with_profiles: bool = False,
-    with_groups: bool = False,
-) -> None:
-    """Write the files, read them back as check does, and list what was left out."""
     from quota_ops.desired.cluster_file import CLUSTER_YAML
     from quota_ops.desired.export.disk import read_text, write_files
     from quota_ops.desired.export.imported import GroupBy, import_quotas, new_cluster_file
+    from quota_ops.desired.files import is_folder_or_link
     from quota_ops.desired.read import read_cluster, read_policy
     from quota_ops.model.plans.policy import Policy
     from quota_ops.report.outline.layout import Tone, line
 
-    text = None if source.folder is None else read_text(source.folder, CLUSTER_YAML)
-    policy = None if source.folder is None or text is None else read_policy(source.folder)
-    known = into == source.folder
+    places = (desired_state / cluster, Path(cluster))
+    folder = next(filter(is_folder_or_link, places), None)
+    into = into or folder or desired_state / cluster
+    text = None if folder is None else read_text(folder, CLUSTER_YAML)
+    policy = None if folder is None or text is None else read_policy(folder)
+    known, name = into == folder, Path(cluster).name
     replaced = (CLUSTER_YAML,) if known and text is not None else ()
-    if policy is None and (source.foreign or source.unmanaged):
+    if policy is None and (foreign or unmanaged):
         raise InvalidInput(
-            f"{source.cluster} has no {CLUSTER_YAML}",
+            f"{cluster} has no {CLUSTER_YAML}",
             "Write it first, with cluster_id and connection; quota-ops init creates an example.",
         )
-    if not source.unmanaged:
+    if not unmanaged:
         _refuse_full(into, known=known)
-    stored, cluster_id = _read(source, policy)
-    if source.unmanaged:
+    if foreign and policy is not None:
+        from quota_ops.desired.foreign import read_foreign_files
+
+        files_of_tools = [(Tool(tool), file) for tool, file in foreign]
+        stored, cluster_id = read_foreign_files(files_of_tools), policy.cluster_id
+    elif actual is not None:
+        stored, cluster_id = _read_snapshot(actual, policy)
+    else:
+        stored, cluster_id = _read_cluster(name, policy, connection_file)
+    if unmanaged:
         stored = _list_unmanaged(stored, into)
     if text is None or policy is None:
-        name = Path(source.cluster).name
         text = new_cluster_file(cluster_id, name)
         policy = Policy(name, cluster_id, name)
     imported = import_quotas(
@@ -172,16 +142,15 @@ def write_desired_state(
         policy=policy,
         by=GroupBy(group_by),
         owner=owner,
-        with_profiles=with_profiles,
-        with_groups=with_groups,
+        with_profiles=profiles,
+        with_groups=groups,
     )
-    files = {name: text.encode() for name, text in imported.files.items()}
-    if source.unmanaged:
-        files = {
-            name if name == CLUSTER_YAML else f"unmanaged-{name}": text
-            for name, text in files.items()
-        }
-    if source.unmanaged and imported.files == {CLUSTER_YAML: text}:
+    prefix = "unmanaged-" if unmanaged else ""
+    files = {
+        name if name == CLUSTER_YAML else prefix + name: text.encode()
+        for name, text in imported.files.items()
+    }
+    if unmanaged and imported.files == {CLUSTER_YAML: text}:
         click.echo(f"{into}: no quota that a file can declare is unmanaged")
         return
     write_files(into, files, replaced=replaced)
@@ -195,7 +164,7 @@ def write_desired_state(
             f"protected or out of scope in {CLUSTER_YAML}"
         )
     written = [row for row in desired.rows if row.file in files]
-    found = f"{len(stored):,} found" if source.foreign else counted(len(stored), "stored one")
+    found = f"{len(stored):,} found" if foreign else counted(len(stored), "stored one")
     total = f"{counted(len(written), 'quota')} of {found}"
     number = counted(len(files.keys() - {CLUSTER_YAML}), "file")
     show_screen((line(f"{into}: {total} in {number}", Tone.OK),))
@@ -219,22 +188,16 @@ def _list_unmanaged(stored: "tuple[StoredQuota, ...]", folder: Path) -> "tuple[S
     return tuple(quota for quota in found if quota.entity.text not in places)
 
 
-def _read(source: Source, policy: "Policy | None") -> "tuple[tuple[StoredQuota, ...], str]":
-    """Read the stored quotas and the cluster's id."""
-    if source.foreign and policy is not None:
-        from quota_ops.desired.foreign import read_foreign_files
-
-        return read_foreign_files(source.foreign), policy.cluster_id
-    if source.actual is not None:
-        return _read_snapshot(source.actual, policy)
+def _read_cluster(
+    name: str, policy: "Policy | None", connection_file: Path | None
+) -> "tuple[tuple[StoredQuota, ...], str]":
     from quota_ops.kafka.cluster import open_cluster
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.plans.policy import VerifyPolicy
     from quota_ops.model.quotas.rows import Key
     from quota_ops.stages.describe.disagreement import refuse_disagreement
 
-    name = policy.connection if policy else Path(source.cluster).name
-    found = find_connection(name, file=source.connection_file)
+    found = find_connection(policy.connection if policy else name, file=connection_file)
     expected = policy.cluster_id if policy else None
     verify = policy.verify if policy else VerifyPolicy.EVERY_BROKER
     with open_cluster(found, cluster_id=expected, verify=verify) as cluster:
