@@ -70,14 +70,7 @@ def review(
     """
     from quota_ops.ci.comment import find_token
     from quota_ops.ci.platform import find_platform
-    from quota_ops.cli.review_files import (
-        format_comment,
-        post_review,
-        publish_failure,
-        publish_review,
-        without_workflow_commands,
-        write_review,
-    )
+    from quota_ops.cli import review_files
     from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
     from quota_ops.model.runs.review import Links, Review
     from quota_ops.runs.branch_review import ReviewOptions, find_stray_files, review_branch
@@ -87,7 +80,10 @@ def review(
     platform = find_platform(os.environ)
     token = find_token(platform, os.environ) if comment else None
     with _open_folder(out) as folder:
-        with publish_failure(platform, token, folder), without_workflow_commands(platform):
+        with (
+            review_files.publish_failure(platform, token, folder),
+            review_files.without_workflow_commands(platform),
+        ):
             targets = (base,) if base else platform.targets or USUAL_TARGETS
             branch = Branch.find(desired_state, targets)
             head, shown_at = platform.head or branch.head, platform.repository
@@ -103,14 +99,14 @@ def review(
                 is_merged=branch.head == branch.base,
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)
-            text = format_comment(found, platform)
+            text = review_files.format_comment(found, platform)
             click.echo(text.partition("\n")[2], nl=False)
             if token is not None:
-                code = max(code, post_review(platform, token, text))
-            write_review(found, text, folder, code)
+                code = max(code, review_files.post_review(platform, token, text))
+            review_files.write_review(found, text, folder, code)
             if out is not None:
                 click.echo(f"\nreview: {folder}")
-        publish_review(found, platform, folder, code)
+        review_files.publish_review(found, platform, folder, code)
     raise click.exceptions.Exit(code)
 
 
