@@ -1,10 +1,11 @@
 """A run from the command line: its folder, connection and stages, and its result."""
 
 import gc
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -50,7 +51,6 @@ from quota_ops.store.run.state import RunState
 if TYPE_CHECKING:
     from quota_ops.stages.plan.alter import TypedChanges
 
-Shown = TypeVar("Shown")
 DIFFERENCES_EXIST = 4
 OVERRIDDEN = 7
 """Git is stored, but an unmanaged quota is in force for some clients in place of it."""
@@ -82,8 +82,8 @@ def finish(name: str, begun: Begun) -> None:
     """Run the stages of a command, show and record how the run ended, and raise its error."""
     folder, typed = begun.folder, begun.typed
     error = run_begun(begun, partial(_record_end, begun, stopped=True))
-    show = partial(show_run, name, folder, typed.output)
-    shown = show_end(begun, error, show, partial(_record_end, begun))
+    with recording_end(begun, error, partial(_record_end, begun)):
+        shown = show_run(name, folder, typed.output)
     warn_idle(typed.allow, shown.plan.guards if shown.plan else None)
     if typed.actual is not None:
         _show_offline(typed.actual, folder, shown, typed.output)
@@ -101,16 +101,17 @@ def finish(name: str, begun: Begun) -> None:
         _exit_if_differs(shown, is_detailed=typed.detailed_exitcode)
 
 
-def show_end(
-    begun: Begun,
-    error: QuotaOpsError | None,
-    show: Callable[[], Shown],
-    record: Callable[[], object],
-) -> Shown:
-    """Show how a run ended, and record it; if either fails, raise the run's own error, if any."""
+@contextmanager
+def recording_end(
+    begun: Begun, error: QuotaOpsError | None, record: Callable[[], object]
+) -> Iterator[None]:
+    """Show in the block how a run ended, and record it then.
+
+    If either fails, raise the run's own error, if any.
+    """
     try:
         try:
-            return show()
+            yield
         finally:
             record()
     except InvalidInput as failed:

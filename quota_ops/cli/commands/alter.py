@@ -96,7 +96,7 @@ def alter(
     """
     from quota_ops.cli.run_end import record_command
     from quota_ops.cli.stage_options import StageOptions
-    from quota_ops.cli.stage_run import Begun, run_begun, show_end
+    from quota_ops.cli.stage_run import Begun, recording_end, run_begun
     from quota_ops.model.plans.approval import find_login
     from quota_ops.runs.alter import Undo, refuse_protected
     from quota_ops.runs.chain import CHAINS, READ_ONLY
@@ -124,15 +124,13 @@ def alter(
         if folder.has(artifact) and not validate_only:
             record_command(folder, session.connection_file)
 
-    def show() -> None:
+    error = run_begun(begun, partial(record, APPLIED), changes)
+    with recording_end(begun, error, record):
         if folder.has(VALIDATED):
             _show_end(session, folder, desired, undone, output)
             warn_idle(allow, folder.read(ALTER).guards)
             written = (*writes, *session.find_writes(entities.__contains__))
             warn_of_writes(written if folder.has(APPLIED) else ())
-
-    error = run_begun(begun, partial(record, APPLIED), changes)
-    show_end(begun, error, show, record)
     if error is not None:
         raise error
 
