@@ -107,8 +107,7 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
         *_expired_runs(store, before),
         *_expired_overviews(store, before),
         *_expired_numbers(store),
-        *_expired_holds(store, before),
-        *_expired_digests(store, before),
+        *_expired_records(store, before),
     )
 
 
@@ -245,19 +244,17 @@ def _expired_overviews(store: RunStore, before: datetime) -> Iterator[Expired]:
             yield from _expired_folder("overview", "", folder / name, stays=False)
 
 
-def _expired_holds(store: RunStore, before: datetime) -> Iterator[Expired]:
-    for folder in (store.root / "holds").folders():
-        sizes = {leaf.path: leaf.size for leaf in folder.walk()}
-        for ended in holds.list_ended(folder, before):
-            size = sum(sizes.get(file.name, 0) for file in ended)
-            yield Expired("hold", folder.name, ended[-1], size, ended)
-
-
-def _expired_digests(store: RunStore, before: datetime) -> Iterator[Expired]:
-    for folder in (store.root / "use").folders():
-        sizes = {leaf.path: leaf.size for leaf in folder.walk()}
-        for file in digests.list_expired(folder, before.date()):
-            yield Expired("digest", folder.name, file, sizes.get(file.name, 0), (file,))
+def _expired_records(store: RunStore, before: datetime) -> Iterator[Expired]:
+    """Yield the files of each hold that ended, and of each day of recorded use."""
+    for what, name, list_ended in (
+        ("hold", "holds", holds.list_ended),
+        ("digest", "use", digests.list_ended),
+    ):
+        for folder in (store.root / name).folders():
+            sizes = {leaf.path: leaf.size for leaf in folder.walk()}
+            for ended in list_ended(folder, before):
+                size = sum(sizes.get(file.name, 0) for file in ended)
+                yield Expired(what, folder.name, ended[-1], size, ended)
 
 
 def _expired_numbers(store: RunStore) -> Iterator[Expired]:

@@ -5,7 +5,7 @@ A day without a file was not read. It is unknown, and never counts as a day with
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -84,9 +84,9 @@ def find_damaged(digests: Mapping[str, Place]) -> dict[str, str]:
     return damaged
 
 
-def list_expired(folder: Place, before: date) -> Iterator[Place]:
-    """Yield the digests of a cluster whose day ended before a date."""
+def list_ended(folder: Place, before: datetime) -> Iterator[tuple[Place]]:
+    """Yield each digest of a cluster whose day ended before a moment."""
     for name in folder.list():
         found = _FILE.fullmatch(name)
-        if found and found["day"] < before.isoformat():
-            yield folder / name
+        if found and found["day"] < f"{before:%Y-%m-%d}":
+            yield (folder / name,)

@@ -34,17 +34,8 @@ class Process(NamedTuple):
         return None
 
 
-def has_ended(noted: Any) -> bool:
-    """Return whether a noted process has certainly ended; False if this process cannot tell."""
-    return _is_alive(noted) is False
-
-
-def is_running(noted: Any) -> bool:
-    """Return whether a noted process is still running; False if this process cannot tell."""
-    return _is_alive(noted) is True
-
-
-def _is_alive(noted: Any) -> bool | None:
+def is_alive(noted: Any) -> bool | None:
+    """Return whether a noted process is still running; None if this process cannot tell."""
     this = Process.current()
     if this is None or not isinstance(noted, list | tuple) or [*noted[:2]] != [*this[:2]]:
         return None

@@ -25,7 +25,7 @@ from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.text import command
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.process import Process, has_ended, is_running
+from quota_ops.store.places.process import Process, is_alive
 from quota_ops.store.run.files import CLAIM
 from quota_ops.store.run.folder import RunFolder
 
@@ -130,10 +130,11 @@ def claim_run(folder: RunFolder) -> Iterator[RunFolder]:
 def _refuse_if_open(folder: RunFolder, number: int) -> bool:
     """Raise Claimed if a claim is open; return whether its process cannot be seen from here."""
     holder = _read(folder, number)
-    if holder.ended or has_ended(holder.process):
+    alive = is_alive(holder.process)
+    if holder.ended or alive is False:
         return False
     silence = datetime.now(UTC) - _read_time(_place(folder, number))
-    if is_running(holder.process) or silence.total_seconds() < LEASE:
+    if alive or silence.total_seconds() < LEASE:
         raise _explain_open(folder, number)
     return True
 

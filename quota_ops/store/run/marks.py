@@ -15,7 +15,7 @@ from typing import Any
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.runs.stages import Life
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.process import Process, has_ended
+from quota_ops.store.places.process import Process, is_alive
 from quota_ops.store.places.written_by import stamp
 from quota_ops.store.run.files import ABOUT
 
@@ -86,14 +86,14 @@ def find_liveness(run: Place) -> Life:
     if is_locked:
         return Life.RUNNING
     is_seen = is_locked is False and machine and machine == place.machine()
-    if is_seen or has_ended(mark.get("process")) or is_overdue(run):
+    if is_seen or is_alive(mark.get("process")) is False or is_overdue(run):
         return Life.GONE
     return Life.UNKNOWN
 
 
 def has_process_ended(run: Place) -> bool:
     """Return whether the process that marked a run has ended; False if this one cannot tell."""
-    return has_ended(_read(run).get("process"))
+    return is_alive(_read(run).get("process")) is False
 
 
 def format_deadline(run: Place) -> str | None:
