@@ -99,10 +99,8 @@ class LocalPlace(Place):
 
         Raises InvalidInput without permission to look.
         """
-        try:
+        with _explaining(self, "read"):
             return self._path.exists()
-        except OSError as error:
-            raise InvalidInput(f"{self} cannot be read: {error.strerror}", remedy(error)) from error
 
     def modified(self) -> datetime:
         """Return a file's time, which a file server sets by its own clock."""
@@ -111,7 +109,8 @@ class LocalPlace(Place):
     def entries(self, after: str = "") -> tuple[Entry, ...]:
         """List a folder; empty if it does not exist, InvalidInput if it is not a folder."""
         found: list[Entry] = []
-        with _listing(self.uri), os.scandir(self.uri) as entries:
+        missing = suppress(FileNotFoundError)
+        with _explaining(self, "listed"), missing, os.scandir(self.uri) as entries:
             found += (_entry(entry) for entry in entries if entry.name > after)
         return tuple(sorted(found))
 
@@ -121,7 +120,7 @@ class LocalPlace(Place):
         Raises InvalidInput if one of its folders cannot be listed.
         """
         found: list[Leaf] = []
-        with _listing(self.uri):
+        with _explaining(self, "listed"), suppress(FileNotFoundError):
             found += _leaves(self.uri, "")
         return tuple(sorted(found))
 
@@ -135,11 +134,8 @@ class LocalPlace(Place):
 
     def prepare(self) -> None:
         """Create a folder and its missing parents, readable by their owner alone."""
-        try:
+        with _explaining(self, "written"):
             _make_folder(self._path)
-        except OSError as error:
-            why = f"{self} cannot be written: {error.strerror}"
-            raise InvalidInput(why, remedy(error)) from error
         self.watch()
 
     def watch(self) -> None:
@@ -186,14 +182,13 @@ class LocalPlace(Place):
 
 
 @contextmanager
-def _listing(folder: str) -> Iterator[None]:
-    """Ignore that a folder does not exist; raise InvalidInput if it cannot be listed."""
+def _explaining(place: Place | Path, how: str) -> Iterator[None]:
+    """Raise InvalidInput with the remedy if a place cannot be read, listed or written."""
     try:
-        with suppress(FileNotFoundError):
-            yield
+        yield
     except OSError as error:
-        why = f"{folder} cannot be listed: {error.strerror}"
-        raise InvalidInput(why, remedy(error)) from error
+        why = os.strerror(error.errno) if error.errno else str(error)
+        raise InvalidInput(f"{place} cannot be {how}: {why}", remedy(error)) from error
 
 
 def _entry(entry: "os.DirEntry[str]") -> Entry:
@@ -251,16 +246,14 @@ def _draft(place: Path, content: bytes) -> Iterator[Path]:
     """
     draft = Path(f"{place}.{uuid4().hex}.part")
     try:
-        _refuse_moved(place)
-        _make_folder(draft.parent)
-        descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        yield draft
-        _log.debug("wrote %s, %d bytes", place, len(content))
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)
-        raise InvalidInput(f"{place} cannot be written: {why}", remedy(error)) from error
+        with _explaining(place, "written"):
+            _refuse_moved(place)
+            _make_folder(draft.parent)
+            descriptor = os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(content)
+            yield draft
+            _log.debug("wrote %s, %d bytes", place, len(content))
     finally:
         with suppress(OSError):
             draft.unlink()

@@ -99,27 +99,22 @@ class ObjectPlace(Place):
     def replace(self, content: bytes, *, durable: bool = False) -> None:
         """Write an object, which is always durable."""
         del durable
-        try:
+        with self._refusing("written"):
             self._client.put(self.key, content, use_multipart=False)
-        except client_errors() as error:
-            raise self._refused(error, "written") from None
 
     def move(self, to: Place) -> None:
         """Let the store copy an object over another one, and delete the first."""
-        try:
+        with self._refusing("written", to):
             self._client.copy(self.key, to.key)
             self._client.delete(self.key)
-        except client_errors() as error:
-            raise self._refused(error, "written", to) from None
 
     def exists(self) -> bool:
         """Return whether an object exists."""
-        try:
-            self._client.head(self.key)
-        except FileNotFoundError:
-            return False
-        except client_errors() as error:
-            raise self._refused(error, "read") from None
+        with self._refusing("read"):
+            try:
+                self._client.head(self.key)
+            except FileNotFoundError:
+                return False
         return True
 
     def modified(self) -> datetime:
@@ -129,12 +124,10 @@ class ObjectPlace(Place):
 
     def entries(self, after: str = "") -> tuple[Entry, ...]:
         """List the objects and prefixes directly below, by one listing."""
-        try:
+        with self._refusing("listed"):
             if after:
                 return self._list_after(after)
             found = self._client.list_with_delimiter(self.key or None)
-        except client_errors() as error:
-            raise self._refused(error, "listed") from None
         names = {meta["path"].rpartition("/")[2]: False for meta in found["objects"]}
         names |= {
             prefix.rstrip("/").rpartition("/")[2]: True for prefix in found["common_prefixes"]
@@ -151,10 +144,8 @@ class ObjectPlace(Place):
 
     def walk(self) -> tuple[Leaf, ...]:
         """List the objects below at every depth, by one listing."""
-        try:
+        with self._refusing("listed"):
             return tuple(sorted(Leaf(path, size, False, True) for path, size in self._paths()))
-        except client_errors() as error:
-            raise self._refused(error, "listed") from None
 
     def _paths(self, after: str | None = None) -> Iterator[tuple[str, int]]:
         """Yield the path below and the size of each object there."""
@@ -224,12 +215,11 @@ class ObjectPlace(Place):
 
     def _writer(self) -> str | None:
         """Return the id of an object's writer; None if there is no object."""
-        try:
-            found = self._client.get(self.key, options={"head": True})
-        except FileNotFoundError:
-            return None
-        except client_errors() as error:
-            raise self._refused(error, "written") from None
+        with self._refusing("written"):
+            try:
+                found = self._client.get(self.key, options={"head": True})
+            except FileNotFoundError:
+                return None
         return str(found.attributes.get(_WRITER, ""))
 
     @contextmanager
@@ -241,6 +231,13 @@ class ObjectPlace(Place):
             if isinstance(error, FileNotFoundError) and why is None:
                 raise FileNotFoundError(errno.ENOENT, "No such object", place) from None
             raise OSError(errno.EIO, why or "unknown error", place) from None
+
+    @contextmanager
+    def _refusing(self, how: str, place: Place | None = None) -> Iterator[None]:
+        try:
+            yield
+        except client_errors() as error:
+            raise self._refused(error, how, place) from None
 
     def _refused(self, error: Exception, how: str, place: Place | None = None) -> InvalidInput:
         why = why_failed(error)

@@ -3,7 +3,7 @@
 import io
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.abc import MetaPathFinder
 from typing import Any
 
@@ -142,15 +142,13 @@ def read_part(table: Table[Any], place: Place, column: str, wanted: Collection[s
 
     Raises like `from_bytes`, and OSError if the file cannot be opened.
     """
-    with place.open() as opened:
+    with place.open() as opened, _reading(place):
         try:
             metadata = pq.read_metadata(opened)
             texts = [*{*repeated_texts(table)}.intersection(metadata.schema.names)]
             file = pq.ParquetFile(opened, metadata=metadata, read_dictionary=texts)
             arrow = file.read_row_groups(_find_groups(metadata, column, wanted), use_threads=False)
             rows = conform(table, arrow, str(place)).replace_schema_metadata(metadata.metadata)
-        except (pa.ArrowInvalid, OSError) as error:
-            raise _explain_unread(place, error) from error
         except InvalidInput as error:
             if newer := _find_newer(metadata):
                 raise written_by.explain_newer(place, newer, error.message) from error
@@ -173,11 +171,20 @@ def _find_groups(metadata: pq.FileMetaData, column: str, wanted: Collection[str]
     ]
 
 
-def _explain_unread(place: Place | str, error: Exception) -> InvalidInput:
-    """Return the error for a file that the store does not return, or that is not Parquet."""
-    if isinstance(error, OSError) and error.strerror:
-        return InvalidInput(f"{place} cannot be read: {error.strerror}")
-    return InvalidInput(f"{place} cannot be read as a Parquet file: {error}")
+@contextmanager
+def _reading(place: Place | str) -> Iterator[None]:
+    """Raise InvalidInput for a file that the store does not return, or that is not Parquet.
+
+    A missing file stays a FileNotFoundError.
+    """
+    try:
+        yield
+    except FileNotFoundError:
+        raise
+    except (pa.ArrowInvalid, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else None
+        how = f"cannot be read: {why}" if why else f"cannot be read as a Parquet file: {error}"
+        raise InvalidInput(f"{place} {how}") from error
 
 
 def find_newer_writer(content: bytes) -> str | None:
@@ -193,14 +200,12 @@ def _find_newer(metadata: pq.FileMetaData) -> str | None:
 
 
 def _parse(table: Table[Any], content: bytes, place: str) -> pa.Table:
-    try:
+    with _reading(place):
         reader = pa.BufferReader(content)
         metadata = pq.read_metadata(reader)
         texts = [*{*repeated_texts(table)}.intersection(metadata.schema.names)]
         file = pq.ParquetFile(reader, metadata=metadata, read_dictionary=texts, pre_buffer=False)
         arrow = file.read(use_threads=False)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _explain_unread(place, error) from error
     return conform(table, arrow, place).replace_schema_metadata(arrow.schema.metadata)
 
 
@@ -264,13 +269,8 @@ def columns(place: Place) -> dict[str, str]:
 
     Raises FileNotFoundError, or InvalidInput if it is not a Parquet file.
     """
-    try:
-        with place.open() as file:
-            schema = pq.read_schema(file)
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _explain_unread(place, error) from error
+    with _reading(place), place.open() as file:
+        schema = pq.read_schema(file)
     return {field.name: str(field.type) for field in schema}
 
 
@@ -279,14 +279,9 @@ def read_clusters(table: Table[Any], place: Place) -> set[str | None]:
 
     Raises FileNotFoundError, or InvalidInput as `from_bytes` does.
     """
-    try:
-        with place.open() as opened:
-            file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
-            types = {field.name: str(field.type) for field in file.schema_arrow}
-            check_columns(table, types, str(place))
-            chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
-    except FileNotFoundError:
-        raise
-    except (pa.ArrowInvalid, OSError) as error:
-        raise _explain_unread(place, error) from error
+    with _reading(place), place.open() as opened:
+        file = pq.ParquetFile(opened, read_dictionary=["cluster"], pre_buffer=False)
+        types = {field.name: str(field.type) for field in file.schema_arrow}
+        check_columns(table, types, str(place))
+        chunks = file.read(columns=["cluster"], use_threads=False)["cluster"].chunks
     return {text for chunk in chunks for text in chunk.dictionary.to_pylist()}
