@@ -232,12 +232,13 @@ with_session = _pack(
 """Let a command take the cluster and the places that its options name as one `Session`."""
 
 
-def on_cluster(*more: Callable[[Any], Any]) -> Callable[[Command], Command]:
+def on_cluster(*more: Callable[[Any], Any], required: bool = True) -> Callable[[Command], Command]:
     """Add CLUSTER, --desired-state, --run-store, and more options, as one `Session`."""
 
     def decorate(command: Command) -> Command:
         command = with_session(command)
-        for option in (run_store, *reversed(more), desired_state, cluster_argument):
+        cluster = click.argument("cluster", required=required)
+        for option in (run_store, *reversed(more), desired_state, cluster):
             command = option(command)
         return command
 

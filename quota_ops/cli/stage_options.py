@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 
 Decorators = tuple[Callable[[Any], Any], ...]
 
-_SHARED: Decorators = (
-    click.argument("cluster", required=False),
-    options.desired_state,
-    options.connection,
-    options.run_store,
-    options.with_session,
-)
 COMPARING: Decorators = (options.commit, options.engine)
 JUDGING: Decorators = (options.allowing,)
 OFFLINE: Decorators = (options.actual,)
@@ -107,7 +100,8 @@ def stage_command(
         name = function.__name__
         wrapped: Any = function if has_body else _run_stages_of(function)
         more = (option for group in groups for option in group)
-        for decorator in reversed((*_SHARED, run, *more, options.table_format)):
+        cluster = options.on_cluster(options.connection, required=False)
+        for decorator in reversed((cluster, run, *more, options.table_format)):
             wrapped = decorator(wrapped)
         there = [option for param in wrapped.__click_params__ for option in param.opts]
         for option, (readers, remedy) in reversed(_IDLE_ON_RUN.items()):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
   quota-ops describe --actual snapshot.jsonl --names client-id=app
   quota-ops describe demo --connection ./staging.properties
   quota-ops describe --run RUN""")
-@click.argument("cluster", required=False)
 @options.refuse_idle(
     "--strict",
     "Add one of them, or leave out --strict: without a filter every quota is shown.",
@@ -39,10 +38,7 @@ if TYPE_CHECKING:
 @options.entities
 @options.strict
 @options.actual_or_cluster
-@options.with_session
-@options.desired_state
-@options.connection
-@options.run_store
+@options.on_cluster(options.connection, required=False)
 @options.run
 @click.option(
     "--format",

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 \b
 For the limits of each client of an inventory: quota-ops effects --all.""")
-@click.argument("cluster", required=False)
 @options.refuse_idle(
     "--run-store",
     "Leave it out: quota-ops reads the snapshot, not the cluster.",
@@ -57,10 +56,7 @@ For the limits of each client of an inventory: quota-ops effects --all.""")
 )
 @click.option("--explain", is_flag=True, help="Show every level that was searched, in order.")
 @options.actual_or_cluster
-@options.with_session
-@options.desired_state
-@options.connection
-@options.run_store
+@options.on_cluster(options.connection, required=False)
 @options.output_format
 def resolve(*, session: "Session", actual: Path | None, **typed: Any) -> None:
     """Show which limit applies to a client, and why.
