@@ -145,7 +145,7 @@ class Lab:
 
     def resume(self, folder: RunFolder, **options: Any) -> Run:
         """Return a run that continues in an earlier folder."""
-        defaults: dict[str, Any] = {"cluster_folder": self.folder, "store": self.store}
+        defaults: dict[str, Any] = {"cluster_folder": self.folder}
         defaults["allow"] = EVERY_GUARD
         return Run(**{"folder": folder, "connect": lambda: self.cluster, **defaults, **options})
 

@@ -192,7 +192,7 @@ class Approve(ApprovalOperator):
         plan, report = run.folder.plan(), add_past(run.folder, read_report(run.folder))
         until, page = datetime.now(UTC) + self.timeout, run.folder.place / PAGE
         run.folder.write_text(PAGE, as_html(report, waits_until=until))
-        link = find_page_link(page, run.store)
+        link = find_page_link(page, run.folder.store)
         self.subject = approval_form.format_subject(report, plan)
         self.body = approval_form.format_body(report, plan, until, link)
 

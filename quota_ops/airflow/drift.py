@@ -183,7 +183,7 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
                     run_stage(run, "plan")
         finally:
             run_stage(run, "report")
-    link = find_page_link(folder.place / PAGE, run.store)
+    link = find_page_link(folder.place / PAGE, run.folder.store)
     written = folder.read_cached(REPORT, lambda: read_report(folder))
     _log.info("%s: %s %s", cluster.name, summarize(written).sentence, link)
     emit_gauges(written)

@@ -108,7 +108,6 @@ def open_run(
         yield Run(
             folder=folder,
             cluster_folder=cluster.path,
-            store=find_store(run_store),
             connect=connect,
             find_audit=find_connection,
             find_use=find_prometheus,

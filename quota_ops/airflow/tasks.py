@@ -160,7 +160,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
     with open_run(cluster, run_store) as opened:
         folder = opened.folder.with_cache()
         run_stage(replace(opened, folder=folder), "report")
-        page = find_page_link(folder.place / PAGE, opened.store)
+        page = find_page_link(folder.place / PAGE, folder.store)
         written = folder.read_cached(REPORT, lambda: read_report(folder))
     log_text(as_text(written), page)
     emit_gauges(written)

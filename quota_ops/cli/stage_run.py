@@ -63,7 +63,6 @@ class Begun(NamedTuple):
     """A run folder, new or of an earlier command, the stages to run on it, and what was typed."""
 
     folder: RunFolder
-    store: RunStore
     cluster_folder: Path
     stages: Sequence[str]
     typed: StageOptions
@@ -210,10 +209,9 @@ def _describe_digest(folder: RunFolder) -> str:
 def _begin(name: str, typed: StageOptions) -> Begun:
     if typed.run_folder is not None:
         folder = open_run(typed.run_folder, typed.session.run_store)
-        store = store_of(folder.place, named_store(typed.session.run_store))
-        store.prepare()
+        store_of(folder.place, named_store(typed.session.run_store)).prepare()
         stages = _choose_resumed(name, folder, typed)
-        return Begun(folder.with_cache(), store, Path(), stages, typed)
+        return Begun(folder.with_cache(), Path(), stages, typed)
     store, cluster_folder = typed.session.store, typed.session.folder
     cluster = cluster_name(cluster_folder)
     start = partial(
@@ -225,7 +223,7 @@ def _begin(name: str, typed: StageOptions) -> Begun:
     )
     folder = _start_run(name, store, cluster, typed, start)
     stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
-    return Begun(folder.with_cache(), store, cluster_folder, stages, typed)
+    return Begun(folder.with_cache(), cluster_folder, stages, typed)
 
 
 def _start_run(
@@ -271,7 +269,6 @@ def run_begun(
         run = Run(
             folder=folder,
             cluster_folder=begun.cluster_folder,
-            store=begun.store,
             connect=connect,
             engine=typed.engine,
             find_audit=partial(find_audit_connection, file=connection_file),

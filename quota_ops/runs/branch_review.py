@@ -163,7 +163,6 @@ def _review_one(branch: Branch, shared: ReviewOptions, found: ClusterReview) -> 
         run = Run(
             folder=folder,
             cluster_folder=branch.desired_state / found.cluster,
-            store=shared.store,
             connect=connect,
             skip_invalid=False,
         )

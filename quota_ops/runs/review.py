@@ -337,8 +337,8 @@ def _find_lost_ledger(run: Run) -> Iterator[Unjudged]:
     if described.old_ledger is not None:
         why = f"the run store has {described.old_ledger}"
         yield Unjudged(what, why, f"Restore the ledger: {run.records.ledger}")
-    elif described.ledger is None and not run.store.root.entries():
-        why = f"the run store {run.store.root} is empty or does not exist"
+    elif described.ledger is None and not (root := run.folder.store.root).entries():
+        why = f"the run store {root} is empty or does not exist"
         yield Unjudged(what, why, "Correct --run-store or QUOTA_OPS_RUN_STORE, or apply once.")
 
 
@@ -363,7 +363,7 @@ def _count_as_managed(folder: RunFolder, declared: Mapping[Key, DesiredRow]) -> 
 def _diff_base(run: Run, base: BaseFiles | None) -> tuple[Difference, ...]:
     """Return the differences of the merge base's files from the same cluster and ledger."""
     folder, policy = run.folder, run.folder.policy()
-    other = RunFolder(folder.place / "merge-base", only_read=run.store).with_cache()
+    other = RunFolder(folder.place / "merge-base", only_read=folder.store).with_cache()
     ledger, actual = folder.read_table(LEDGER), folder.read_rows(ACTUAL)
     base_policy = policy
     if base and base.policy:

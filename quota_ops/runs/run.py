@@ -43,7 +43,6 @@ class Run(Struct, frozen=True):
 
     folder: RunFolder
     cluster_folder: Path
-    store: RunStore
     connect: Callable[[], "Cluster"]
     engine: str = EMBEDDED
     find_audit: Callable[[str], Connection] = find_audit_connection
@@ -74,7 +73,7 @@ class Run(Struct, frozen=True):
     @property
     def records(self) -> ClusterStore:
         """The ledger, claims, holds and approvals of the cluster."""
-        return self.store.of_cluster(self.folder.policy().cluster_id)
+        return self.folder.records
 
 
 def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:

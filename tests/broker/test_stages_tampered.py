@@ -214,7 +214,7 @@ def _finished(
         lab.desire(DESIRED_STATE)
         run = lab.planned()
         run_stages(run, RESUMED)
-        yield run.folder, run.store, run.folder.plan()
+        yield run.folder, run.folder.store, run.folder.plan()
 
 
 @pytest.mark.parametrize("name", ARTIFACTS)

@@ -139,7 +139,7 @@ def _run(tmp_path_factory: pytest.TempPathFactory) -> Run:
         raise AssertionError("there is no cluster")
 
     started = RunFolder.start(store.new_run("demo"), cluster="demo", commit=None)
-    run = Run(started, folder, store, connect, actual=snapshot, allow={})
+    run = Run(started, folder, connect, actual=snapshot, allow={})
     outcome(lambda: run_stages(run, ("check", "describe", "diff", "plan")))
     for file, content in AS_A_BROKER_LEFT_THEM.items():
         started.write(file, content)

@@ -136,11 +136,11 @@ def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ..
     from quota_ops.store.run.files import DESCRIBED
 
     folder = open_unwritten_run(named, session.run_store, "describe")
-    store = store_of(folder.place, named_store(session.run_store))
+    store_of(folder.place, named_store(session.run_store))  # or an error: it is of another store
     with connect_once(
         folder.policy, partial(find_connection, file=session.connection_file)
     ) as connect:
-        run_stages(Run(folder, Path(), store, connect), ("describe",))
+        run_stages(Run(folder, Path(), connect), ("describe",))
     rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
     lost = ((row.entity, row.key, row.value) for row in folder.read(DESCRIBED).lost)
     stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in (*rows, *lost))
