@@ -1,11 +1,13 @@
 """The common part of `adopt` and `release --from-ledger`: a run that changes the ledger."""
 
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any, Self
 
 from msgspec import Struct
 
 from quota_ops.cli.console import show_result
+from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.options import EntityFlags
 from quota_ops.cli.run_end import record_command
 from quota_ops.cli.session import Session
@@ -45,6 +47,15 @@ class AdoptionRun(Struct, frozen=True):
     def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
         """Find the writes of other runs to these entities; None stands for every entity."""
         return self.session.find_writes(who.accepts if who else lambda _: True)
+
+    def report_if_stopped(self, artifact: str) -> AbstractContextManager[None]:
+        """Report and record the run if a signal ends the block after it left an artifact."""
+
+        def keep() -> None:
+            if self.folder.has(artifact):
+                record_command(self.folder, self.session.connection_file)
+
+        return report_run_if_stopped(self.folder.place, keep)
 
     def show_rows(self, screen: Screen, rows: list[dict[str, Any]], output: str) -> None:
         """Show the result, and record the end of the run even if the output cannot be written."""

@@ -1,13 +1,11 @@
 """The end of a run: what is shown and what is recorded."""
 
-from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
 
 import click
 
 from quota_ops.cli.console import TEXT, show_result, show_screen
-from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.model.plans.approval import approve_command, needs_approval
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.layout import Screen, Tone, line
@@ -106,18 +104,6 @@ def record_run(
 def record_command(folder: RunFolder, connection_file: Path | None) -> None:
     """Record the end of an alter, adopt or release in the same way."""
     record_run(folder, load_report(folder), connection_file, writes=True)
-
-
-def record_command_if_stopped(
-    folder: RunFolder, artifact: str, connection_file: Path | None
-) -> AbstractContextManager[None]:
-    """Record the end of such a command if a signal ends the block after it left an artifact."""
-
-    def keep() -> None:
-        if folder.has(artifact):
-            record_command(folder, connection_file)
-
-    return report_run_if_stopped(folder.place, keep)
 
 
 def _warn_missed(missed: str | None) -> None:

@@ -41,7 +41,6 @@ def adopt(
     the name of any other quota.
     """
     from quota_ops.cli.adoption import AdoptionRun, parse_wanted
-    from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.model.plans.approval import find_login
     from quota_ops.report.screens.adoption import adopted_screen, format_adopted
     from quota_ops.runs.adoption import Attribution, adopt_quotas
@@ -52,9 +51,8 @@ def adopt(
     connection = session.find_connection()
     run = AdoptionRun.start(session, Attribution(by, reason, find_login()), commit)
     writes = run.find_writes(who)
-    stoppable = record_command_if_stopped(run.folder, ADOPTED, session.connection_file)
     opening = connect_once(run.folder.policy, lambda _: connection)
-    with stoppable, opening as connect:
+    with run.report_if_stopped(ADOPTED), opening as connect:
         rows = adopt_quotas(
             run.folder,
             connect,

@@ -86,14 +86,13 @@ def release(
 
 def _release_rows(run: "AdoptionRun", who: "EntityFilter | None", output: str) -> None:
     """Release the managed rows of these entities, and show what the next run does with each."""
-    from quota_ops.cli.run_end import record_command_if_stopped
     from quota_ops.report.screens.adoption import format_released, released_screen
     from quota_ops.runs.adoption import release_quotas
     from quota_ops.store.run.files import RELEASED
 
     session = run.session
     writes = run.find_writes(who)
-    with record_command_if_stopped(run.folder, RELEASED, None):
+    with run.report_if_stopped(RELEASED):
         released = release_quotas(run.folder, session.records, who, run.attribution)
         git = session.compare_git(run.desired)
     rows = [(row, format_released(row, git)) for row in released]

@@ -115,8 +115,7 @@ class RunState:
 
     def read_outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes in a file; empty if it is missing."""
-        found = self.find(file)
-        return found.outcomes if found else ()
+        return self.read(file, partial(self.folder.outcomes, file)) or ()
 
     @property
     def written(self) -> Keys:
