@@ -23,12 +23,19 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 def command(examples: str) -> Callable[[Callable[..., Any]], click.Command]:
     """Declare the command that a function is named after; its help ends with examples.
 
-    `examples` are the lines below the heading; further paragraphs may follow them.
+    `examples` are the lines below the heading; further paragraphs may follow them. The command
+    raises InvalidInput for an option that has no effect, by the rules of `refuse_idle`.
     """
 
     def declare(function: Callable[..., Any]) -> click.Command:
+        @wraps(function)
+        def checked(**typed: Any) -> Any:
+            for rule in rules_of(function):
+                check_rule(rule, click.get_current_context())
+            return function(**typed)
+
         name = function.__name__.rstrip("_")
-        return click.command(name, epilog=f"\b\nExamples:{examples}")(function)
+        return click.command(name, epilog=f"\b\nExamples:{examples}")(checked)
 
     return declare
 
@@ -65,17 +72,12 @@ def refuse_idle(
     unless: Sequence[str] = (),
     without: Sequence[str] = (),
 ) -> Callable[[Command], Command]:
-    """Add a rule to a command, which then raises InvalidInput if the option has no effect."""
+    """Add a rule to a command: when an option has no effect, and what to do then."""
     rule = IdleRule(option, remedy, tuple(beside), tuple(unless), tuple(without))
 
     def decorate(command: Command) -> Command:
-        @wraps(command)
-        def checked(*args: Any, **options: Any) -> Any:
-            check_rule(rule, click.get_current_context())
-            return command(*args, **options)
-
-        checked.rules = (rule, *rules_of(command))  # type: ignore[attr-defined]
-        return checked  # type: ignore[return-value]
+        command.rules = (rule, *rules_of(command))  # type: ignore[attr-defined]
+        return command
 
     return decorate
 
