@@ -61,8 +61,8 @@ def spell_name(name: str | None) -> str:
     return "{default: true}" if name is None else spell_text(name)
 
 
-def spell_filter(entity: Entity) -> str:
-    """Format an entity as an entry of `scope` or `protect`: `{user: alice}`."""
+def spell_entity(entity: Entity) -> str:
+    """Format an entity as a mapping on one line: `{user: alice}`."""
     return f"{{{', '.join(f'{kind}: {spell_name(name)}' for kind, name in entity.user_first)}}}"
 
 
@@ -270,13 +270,9 @@ def quotas_file(
 
 
 def _group_entry(group: ProposedGroup) -> str:
-    members = "".join(f"      - {{{_name_parts(entity)}}}\n" for entity in group.members)
+    members = "".join(f"      - {spell_entity(entity)}\n" for entity in group.members)
     budget = "".join(f"      {key}: {limit}\n" for key, limit in group.budget)
     return f"  - name: {spell_text(group.name)}\n    members:\n{members}    budget:\n{budget}"
-
-
-def _name_parts(entity: Entity) -> str:
-    return ", ".join(f"{kind}: {spell_name(name)}" for kind, name in entity.user_first)
 
 
 def profile_lines(profiles: Profiles) -> str:
@@ -304,7 +300,7 @@ def protect_lines(left_out: Iterable[LeftOut]) -> Iterator[str]:
         yield f"  # {_format_left_out(quota)}\n"
         if quota.protect and quota.entity not in seen:
             seen.add(quota.entity)
-            yield f"  - {spell_filter(quota.entity)}\n"
+            yield f"  - {spell_entity(quota.entity)}\n"
 
 
 def left_out_comments(left_out: Iterable[LeftOut]) -> str:
