@@ -36,17 +36,16 @@ def check_shares(
     new = [
         finding._replace(place=Location(row.file, row.line))
         for row in shares
-        for finding in (*_check_share(row), *_check_ceiling(row, policy))
+        for finding in (
+            *check_limit(row.entity, row.key, row.value, is_share=True),
+            *_check_ceiling(row, policy),
+        )
         if finding[:3] not in known
     ]
     if policy.capacity is not None and keys and is_complete:
         promises = sum_promises(policy.capacity, rows, facts)
         new += find_overcommitted(promise for promise in promises if promise.key in keys)
     return stay, new
-
-
-def _check_share(row: DesiredRow) -> Iterator[Finding]:
-    return check_limit(row.entity, row.key, row.value, is_share=True)
 
 
 def _check_ceiling(row: DesiredRow, policy: Policy) -> Iterator[Finding]:
