@@ -110,14 +110,6 @@ def refuse_placeholder(cluster: ClusterFile) -> None:
         )
 
 
-def _read_guards(source: Source, field: FieldNodes) -> GuardThresholds:
-    return GuardThresholds(**read_part(source, field, shapes.GUARDS))
-
-
-def _read_memory(source: Source, field: FieldNodes) -> Memory:
-    return Memory(**read_part(source, field, shapes.MEMORY))
-
-
 def _read_scope(source: Source, field: FieldNodes) -> tuple[EntityFilter, ...]:
     if field.value.value == []:
         remedy = "To allow every entity, remove it."
@@ -230,9 +222,9 @@ def _read_match(source: Source, field: FieldNodes) -> tuple[tuple[str, str], ...
 
 
 _PART_READERS: dict[str, Callable[[Source, FieldNodes], Any]] = {
-    "guards": _read_guards,
+    "guards": lambda source, field: GuardThresholds(**read_part(source, field, shapes.GUARDS)),
     "freeze": _read_freezes,
-    "memory": _read_memory,
+    "memory": lambda source, field: Memory(**read_part(source, field, shapes.MEMORY)),
     "retired_brokers": _read_retired_brokers,
     "usage": _read_usage,
     "scope": _read_scope,

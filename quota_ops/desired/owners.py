@@ -3,7 +3,6 @@
 import re
 from collections.abc import Callable, Iterable, Mapping
 from difflib import get_close_matches
-from functools import partial
 from ipaddress import ip_network
 
 import yaml
@@ -152,11 +151,7 @@ def refuse_foreign(
             if claim and owner and quota.owner and owner != quota.owner:
                 _refuse_quota(quota, owner, claim, source, nodes[owner, claim])
         if file.quotas and (declared := file.quotas[0].owner):
-            _refuse_file(file, declared, by_name, partial(_place, source, nodes))
-
-
-def _place(source: Source, nodes: Nodes, owner: str, claim: Claim | None = None) -> str:
-    return source.place(nodes[owner, claim])
+            _refuse_file(file, declared, by_name, lambda name: source.place(nodes[name, None]))
 
 
 def _refuse_quota(quota: Quota, owner: str, claim: Claim, source: Source, node: yaml.Node) -> None:
@@ -175,7 +170,7 @@ def _refuse_quota(quota: Quota, owner: str, claim: Claim, source: Source, node: 
 
 
 def _refuse_file(
-    file: QuotasFile, declared: str, owners: Mapping[str, Owner], place: Callable[..., str]
+    file: QuotasFile, declared: str, owners: Mapping[str, Owner], place: Callable[[str], str]
 ) -> None:
     """Add a problem at the first quota of a file whose `owner` may not write it."""
     first, path = file.quotas[0], file.source.name
