@@ -250,7 +250,13 @@ def _find_near(
     first: dict[tuple[str, str | int, str], tuple[str, str]] = {}
     mixed: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for kind, name in parts:
-        keys: list[tuple[str, str | int, str]] = [(kind, "", name.translate(_SEPARATORS))]
+        keys: list[tuple[str, str | int, str]] = []
+        if "_" in name or "." in name:
+            plain = (kind, name.translate(_SEPARATORS))
+            if plain in parts:
+                yield (kind, name), plain
+            else:
+                keys.append((kind, "", plain[1]))
         if _WORDS.fullmatch(name):
             words = _LONG_WORD.finditer(name)
             in_long = {at for word in words for at in range(word.start() + 1, word.end() - 1)}
