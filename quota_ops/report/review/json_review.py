@@ -94,13 +94,5 @@ def _later(change: LaterChange) -> dict[str, Any]:
 
 
 def _problems(problems: Iterable[Problem]) -> list[dict[str, Any]]:
-    return [
-        {
-            "file": problem.file,
-            "line": problem.line,
-            "column": problem.column,
-            "message": problem.message,
-            "remedy": problem.remedy,
-        }
-        for problem in problems
-    ]
+    fields = ("file", "line", "column", "message", "remedy")
+    return [{name: getattr(problem, name) for name in fields} for problem in problems]

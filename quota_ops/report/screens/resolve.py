@@ -239,31 +239,26 @@ def as_json(
     three are omitted if empty.
     """
     return {
-        resolution.key: _rung_json(resolution.applied)
-        | {
+        resolution.key: {
+            **_rung_json(resolution.applied),
             "overridden": [_rung_json(rung) for rung in resolution.overridden],
             "shared_by": dict(resolution.shared_by),
+            **_list_doubts(resolution, warning, lost),
         }
-        | (
-            {"by_name": [_rung_json(rung) for rung in resolution.by_name]}
-            if resolution.by_name
-            else {}
-        )
-        | (
-            {"foreign": [_foreign_json(row) for row in resolution.foreign]}
-            if resolution.foreign
-            else {}
-        )
-        | _lost_json(resolution, lost)
-        | ({"warning": warning} if warning and resolution.key in CLIENT_KEYS else {})
         for resolution in resolutions
     }
 
 
-def _lost_json(resolution: Resolution, lost: Mapping[Key, str]) -> dict[str, Any]:
-    applied = resolution.applied
-    words = applied and lost.get(Key(applied.entity.text, resolution.key))
-    return {"lost": words} if words else {}
+def _list_doubts(resolution: Resolution, warning: str, lost: Mapping[Key, str]) -> dict[str, Any]:
+    """Return what makes a limit uncertain, by name."""
+    key, applied = resolution.key, resolution.applied
+    doubts = {
+        "by_name": [_rung_json(rung) for rung in resolution.by_name],
+        "foreign": [_foreign_json(row) for row in resolution.foreign],
+        "lost": applied and lost.get(Key(applied.entity.text, key)),
+        "warning": warning if key in CLIENT_KEYS else "",
+    }
+    return {name: doubt for name, doubt in doubts.items() if doubt}
 
 
 def _foreign_json(row: StoredQuota) -> dict[str, Any]:
