@@ -1,5 +1,6 @@
 -- The drifts of quotas: each lasts from the first look that finds it to the first that does not,
--- or to the run that repairs it. An overriding quota is one: clients do not get what Git declares.
+-- or to the run that repairs it, or the alter that restores what Git declares. An overriding quota
+-- is one: clients do not get what Git declares.
 --
 -- In:  ends
 -- Out: drifts. A look is an end of a run that compared the cluster with Git. One that wrote nothing
@@ -54,14 +55,25 @@ seen AS (
     AND kind IN ({kinds})
 ),
 
+-- The values that alters changed; -1 is a cleared quota, because no limit is negative.
+alters AS (
+  SELECT
+    cluster, entity, key, sequence AS restored_at, COALESCE(requested, -1) AS restored,
+    ended AS restored_on, run AS restored_by
+  FROM ends
+  WHERE mode = 'alter' AND outcome = 'accepted' AND requested IS DISTINCT FROM actual
+),
+
 sights AS (
   SELECT
-    *,
+    seen.*, restored_at, restored_on, restored_by,
     MAX(is_repaired) OVER (
-      PARTITION BY cluster, run, sequence, entity, key ORDER BY reading
+      PARTITION BY seen.cluster, run, sequence, seen.entity, seen.key ORDER BY reading
       ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS was_repaired
   FROM seen
+  ASOF LEFT JOIN alters ON alters.cluster = seen.cluster AND alters.entity = seen.entity
+    AND alters.key = seen.key AND restored = COALESCE(desired, -1) AND sequence < restored_at
 ),
 
 marked AS (
@@ -70,6 +82,9 @@ marked AS (
     CASE
       WHEN LAG(look) OVER (PARTITION BY cluster, entity, key ORDER BY look) = look - 1
         AND LAG(is_repaired) OVER (PARTITION BY cluster, entity, key ORDER BY look) = 0
+        AND COALESCE(
+          LAG(restored_at) OVER (PARTITION BY cluster, entity, key ORDER BY look) > sequence, true
+        )
       THEN 0 ELSE 1
     END AS begins
   FROM sights
@@ -79,6 +94,9 @@ marked AS (
 numbered AS (
   SELECT
     *,
+    LEAD(look) OVER (PARTITION BY cluster, entity, key ORDER BY look) = look + 1
+    AND LEAD(sequence) OVER (PARTITION BY cluster, entity, key ORDER BY look) > restored_at
+    AS is_restored,
     SUM(begins) OVER (
       PARTITION BY cluster, entity, key ORDER BY look
       ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
@@ -89,7 +107,7 @@ numbered AS (
 summed AS (
   SELECT
     cluster, entity, key, owner, kind, last_seen, desired, actual, run, look, is_repaired,
-    repaired_by,
+    repaired_by, is_restored, restored_on, restored_by,
     MIN(since) OVER (PARTITION BY cluster, entity, key, drift) AS since,
     COUNT(*) OVER (PARTITION BY cluster, entity, key, drift) AS times_seen,
     MAX(look) OVER (PARTITION BY cluster, entity, key, drift) AS last_look
@@ -100,8 +118,12 @@ ended AS (
   SELECT
     summed.cluster, entity, key, owner, kind, since, last_seen, times_seen, desired, actual,
     summed.run,
-    CASE WHEN is_repaired = 1 THEN last_seen ELSE looks.looked END AS repaired,
-    CASE WHEN is_repaired = 1 THEN repaired_by END AS repaired_by
+    CASE
+      WHEN is_repaired = 1 THEN last_seen WHEN is_restored THEN restored_on ELSE looks.looked
+    END AS repaired,
+    CASE
+      WHEN is_repaired = 1 THEN repaired_by WHEN is_restored THEN restored_by
+    END AS repaired_by
   FROM summed
   LEFT JOIN looks ON looks.cluster = summed.cluster AND looks.look = summed.look + 1
   WHERE summed.look = last_look

@@ -27,9 +27,10 @@ def walk(rows: Iterable[HistoryRow]) -> tuple[list[QuotaHistory], list[DayHistor
         if row.revision == last[row.run, row.ended]:
             ends.setdefault((row.ended, row.sequence or 0, row.run), []).append(row)
     quotas: dict[tuple[str, str], dict[str, Any]] = {}
+    restored: dict[tuple[str | None, str | None], HistoryRow] = {}
     seconds: dict[str, list[float]] = {}
     for _, found in sorted(ends.items()):
-        _take(found, quotas, seconds)
+        _take(found, quotas, restored, seconds)
     names = QuotaHistory._fields
     return (
         [QuotaHistory(*(one[name] for name in names)) for _, one in sorted(quotas.items())],
@@ -40,20 +41,19 @@ def walk(rows: Iterable[HistoryRow]) -> tuple[list[QuotaHistory], list[DayHistor
 def _take(
     rows: list[HistoryRow],
     quotas: dict[tuple[str, str], dict[str, Any]],
+    restored: dict[tuple[str | None, str | None], HistoryRow],
     seconds: dict[str, list[float]],
 ) -> None:
     (run,) = (row for row in rows if row.entity is None)
     is_look = _is_look(run)
 
-    def end_drift(one: dict[str, Any], by: str | None) -> None:
-        length = datetime.fromisoformat(run.ended) - datetime.fromisoformat(one["drifted_since"])
-        seconds.setdefault(run.ended[:10], []).append(length.total_seconds())
-        one.update(drifted_since=None, repaired=run.ended, repaired_by=by)
-
     drifted = {(row.entity, row.key): row for row in rows if row.kind in HISTORY_KINDS}
-    for key, one in quotas.items():
-        if is_look and one["drifted_since"] and key not in drifted:
-            end_drift(one, None)
+    for key, one in quotas.items() if is_look else ():
+        alter = restored.pop(key, None)
+        if one["drifted_since"] and key not in drifted:
+            _end_drift(one, seconds, run.ended, None)
+        elif one["drifted_since"] and alter:  # it is seen again: another drift
+            _end_drift(one, seconds, alter.ended, alter.run)
     for row in rows:
         written = row.outcome == "accepted" and run.mode in {"apply", "rollback", "alter"}
         seen = is_look and row.kind in HISTORY_KINDS
@@ -68,13 +68,31 @@ def _take(
             one["drifted_since"] = one["drifted_since"] or row.ended
             one.update(kind=row.kind, desired=row.desired, actual=row.actual)
             if row.state in REPAIRED:
-                end_drift(one, row.run if row.outcome == "accepted" else None)
+                by = row.run if row.outcome == "accepted" else None
+                _end_drift(one, seconds, run.ended, by)
         if written and run.mode == "alter":
-            # Brokers ignore a value that they store.
-            one |= {} if row.requested == row.actual else _altered(row)
+            _take_alter(row, one, restored)
         elif written:
             one.update(set_at=row.ended, set_run=row.run, set_commit=row.commit)
             one.update(set_by=row.author, set_value=row.requested)
+
+
+def _end_drift(
+    one: dict[str, Any], seconds: dict[str, list[float]], at: str, by: str | None
+) -> None:
+    length = datetime.fromisoformat(at) - datetime.fromisoformat(one["drifted_since"])
+    seconds.setdefault(at[:10], []).append(length.total_seconds())
+    one.update(drifted_since=None, repaired=at, repaired_by=by)
+
+
+def _take_alter(
+    row: HistoryRow, one: dict[str, Any], restored: dict[tuple[str | None, str | None], HistoryRow]
+) -> None:
+    if row.requested == row.actual:  # brokers ignore a value that they store
+        return
+    one |= _altered(row)
+    if one["drifted_since"] and row.requested == one["desired"]:
+        restored.setdefault((row.entity, row.key), row)
 
 
 def _altered(row: HistoryRow) -> dict[str, Any]:

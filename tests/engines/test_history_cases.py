@@ -18,7 +18,12 @@ CASES: tuple[Any, ...] = tuple(
 )
 NOTHING: dict[str, Any] = dict.fromkeys(HistoryRow._fields)
 QUOTA = {"entity": "user=a", "key": "producer_byte_rate", "owner": "team"}
-OUTCOMES = {"changed": "accepted", "refused": "refused", "altered": "accepted"}
+OUTCOMES = {
+    "changed": "accepted",
+    "refused": "refused",
+    "altered": "accepted",
+    "restored": "accepted",
+}
 BY = {"author": "anna", "run_reason": "INC-31"}
 
 
@@ -42,6 +47,7 @@ def rows_of(number: int, when: str, mode: str, kind: str = "", state: str = "") 
     quota: dict[str, Any] = {"kind": kind, "state": state or kind}
     quota["outcome"] = OUTCOMES.get(state or kind)
     quota |= {"requested": 1.0} if kind == "altered" and not state else {}
+    quota |= {"actual": 1.0} if kind == "restored" else {}
     return [HistoryRow(**run | compared), *([HistoryRow(**run | QUOTA | quota)] if kind else [])]
 
 
