@@ -115,9 +115,11 @@ def _find_reason(context: "Context") -> str:
 def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
     """Describe a run that did not succeed; use `why` if its cluster matches Git all the same."""
     from quota_ops.report.outline.summary import SyncStatus, summarize
+    from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run.folder import RunFolder
 
     try:
-        report = _read_report(run)
+        report = read_report(RunFolder(run))
     except QuotaOpsError as error:
         return News("failed", cluster, error.message, "")
     ends = {stage.status for stage in report.stages}
@@ -136,10 +138,3 @@ def describe_report(event: str, report: "Report", link: str) -> News:
     from quota_ops.report.outline.summary import summarize
 
     return News(event, report.cluster, summarize(report).sentence, link)
-
-
-def _read_report(run: Place) -> "Report":
-    from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run.folder import RunFolder
-
-    return read_report(RunFolder(run))

@@ -148,7 +148,8 @@ def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> str:
     if review.is_merged and not review.clusters:
         return NOTHING_TO_COMPARE
     if not changed:
-        return f"{NOTHING}{_on_clusters(review, quoted)}"
+        names = [quoted(cluster.cluster) for cluster in review.clusters]
+        return f"{NOTHING} on {names[0]}" if len(names) == 1 else NOTHING
     if len(changed) == 1:
         return describe_verdict(changed[0], quoted)
     wrong = sum(cluster.error is not None for cluster in changed)
@@ -184,11 +185,6 @@ def is_shown(review: ClusterReview) -> bool:
     changes = (review.own, review.is_removed, review.earlier_name, list_policy_changes(review))
     unseen = (review.unjudged, review.owner_changes, review.later_changes)
     return review.error is not None or any((*changes, *unseen))
-
-
-def _on_clusters(review: Review, quoted: Callable[[str], str]) -> str:
-    names = [cluster.cluster for cluster in review.clusters]
-    return f" on {quoted(names[0])}" if len(names) == 1 else ""
 
 
 def describe_verdict(review: ClusterReview, quoted: Callable[[str], str]) -> str:

@@ -14,7 +14,7 @@ from quota_ops.model.quotas.quota import (
     format_limit,
     json_number,
 )
-from quota_ops.model.quotas.rows import Key, StoredQuota
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import Resolution, Rung
 from quota_ops.report.outline.formats import escape_text
@@ -254,15 +254,14 @@ def _list_doubts(resolution: Resolution, warning: str, lost: Mapping[Key, str]) 
     key, applied = resolution.key, resolution.applied
     doubts = {
         "by_name": [_rung_json(rung) for rung in resolution.by_name],
-        "foreign": [_foreign_json(row) for row in resolution.foreign],
+        "foreign": [
+            {"value": json_number(row.value), "entity": row.entity.as_dict()}
+            for row in resolution.foreign
+        ],
         "lost": applied and lost.get(Key(applied.entity.text, key)),
         "warning": warning if key in CLIENT_KEYS else "",
     }
     return {name: doubt for name, doubt in doubts.items() if doubt}
-
-
-def _foreign_json(row: StoredQuota) -> dict[str, Any]:
-    return {"value": json_number(row.value), "entity": row.entity.as_dict()}
 
 
 def _rung_json(rung: Rung | None) -> dict[str, Any]:
