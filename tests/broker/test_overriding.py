@@ -425,6 +425,9 @@ def test_another_spelling_that_somebody_cleared(lab: Lab) -> None:
         assert (command, newest["status"]) == (command, "Pending")
     assert held.stdout.splitlines()[-1].startswith("0 of 0 quotas verified on every broker. 1 was")
     lab.call("release", "demo", *names)
+    lab.desire({"ip=10.0.0.1": {key: 5.0}}, drift="report")
+    assert f"sets drift: report; {why}" in lab.call("report", "demo").stdout
+    lab.desire({"ip=10.0.0.1": {key: 5.0}})
 
     alter = ("alter", "demo", "--names", "ip=10.0.0.1", "--add", f"{key}=5", "--reason", "why")
     altered = lab.call(*alter)
