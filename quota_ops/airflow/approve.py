@@ -68,7 +68,7 @@ def _read_user(user: "str | HITLUser") -> "HITLUser":
     )
 
 
-_DECISION_RETRIES = 10
+_RETRIES = 10
 """Airflow 3.3 treats a task as killed if a decision arrives before its process has ended.
 
 The task is then retried and waits again; a script that approves immediately may cause several
@@ -97,11 +97,7 @@ class Approve(ApprovalOperator):
         **options: Any,
     ) -> None:
         super().__init__(
-            subject="",
-            defaults=self.REJECT,
-            response_timeout=timeout,
-            retries=_DECISION_RETRIES,
-            **options,
+            subject="", defaults=self.REJECT, response_timeout=timeout, retries=_RETRIES, **options
         )
         self.cluster = cluster
         self.run_store = run_store
