@@ -191,12 +191,11 @@ class _Writer(Struct):
             self.described = _describe(self.cluster, checks.find_moved, checks.lost)
         refuse_while_paused(checks.policy)
         stored = self.described.stored
-        kept = dict[_Reason, list[BatchRow]]()
+        to_send, kept = list[BatchRow](), dict[_Reason, list[BatchRow]]()
         reasons = self._find_reasons(rows, released)
-        for row in rows if reasons else ():
-            if reason := reasons.get(row.id):
-                kept.setdefault(reason, []).append(row)
-        to_send = [row for row in rows if row.id not in reasons] if reasons else rows
+        for row in rows:
+            reason = reasons.get(row.id)
+            (to_send if reason is None else kept.setdefault(reason, [])).append(row)
         others = tuple(
             _with_values(outcome, stored)
             for (status, message), some in kept.items()
@@ -219,20 +218,20 @@ class _Writer(Struct):
         """Return why rows are not sent now; of several reasons, the last one below counts."""
         checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
         planned = {row.id: row for row in rows}
-        already = {place for place, row in planned.items() if same(stored.get(place), row.after)}
+        already = {key for key, row in planned.items() if same(stored.get(key), row.after)}
         not_skipped = planned.keys() - already - checks.waiting
-        on_hold = held_among({entity for entity, _ in not_skipped}, checks.holds)
+        on_hold = held_among({key.entity for key in not_skipped}, checks.holds)
         stale = (
-            place
-            for place, row in planned.items()
-            if not is_as_planned(row.before, row.after, stored.get(place))
+            key
+            for key, row in planned.items()
+            if not is_as_planned(row.before, row.after, stored.get(key))
         )
         over = {
             row: f"Git declares another value since {at}"
             for row, at in checks.ends.items()
             if at <= now
         }
-        held = {place: on_hold[place.entity].text for place in planned if place.entity in on_hold}
+        held = {key: on_hold[key.entity].text for key in planned if key.entity in on_hold}
         return {
             **dict.fromkeys(stale, (Status.STALE, None)),
             **dict.fromkeys(released, (Status.STALE, "released since the plan was made")),
