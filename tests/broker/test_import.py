@@ -80,7 +80,7 @@ def run(*arguments: str) -> Any:
 
 
 @settings(
-    max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=6, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(quotas=QUOTAS, limits=LIMITS)
 def test_the_plan_after_an_import_is_empty(

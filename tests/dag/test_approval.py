@@ -6,7 +6,6 @@ from getpass import getuser
 from typing import Any
 
 import pytest
-from fastapi import HTTPException
 from msgspec.structs import replace
 
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -212,6 +211,8 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     known of a change outside Git. If the cluster changes and returns to its earlier state, the same
     digest needs a new approval. A cluster whose plan waits is still in the drift report.
     """
+    from fastapi import HTTPException
+
     demo.add_policy("demo", "approval: always\nrepository: https://github.example/acme/quotas")
     root = demo.root / "desired_state"
     git(root, "init", "--quiet")

@@ -75,7 +75,7 @@ def size(row: BatchRow) -> int:
     return len(row.entity) + len(row.key) + 64
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
 def test_batches_are_a_partition(writes: list[Write], max_keys: int, max_bytes: int) -> None:
     """Each write is in one batch, each entity in one, and batches are numbered from 1."""
@@ -89,7 +89,7 @@ def test_batches_are_a_partition(writes: list[Write], max_keys: int, max_bytes: 
     assert numbers == set(range(1, len(numbers) + 1))
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
 def test_batches_are_bounded(writes: list[Write], max_keys: int, max_bytes: int) -> None:
     """A batch exceeds a bound by no more than the entity that crossed it."""
@@ -113,7 +113,7 @@ def test_one_bound_closes_a_batch() -> None:
     assert [row.batch for row in rows] == [1] * 5 + [2] * 5
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(writes=some_writes())
 def test_what_sets_comes_first(writes: list[Write]) -> None:
     """An entity that only loses limits comes after all that gain one."""

@@ -37,7 +37,7 @@ def adopted(cluster: Cluster) -> Cluster:
     return cluster._replace(rows=rows)
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(cluster=clusters)
 def test_a_lost_ledger_clears_nothing_more(
     cluster: Cluster, embedded: EmbeddedEngine, tmp_path: Path

@@ -116,7 +116,7 @@ def digest(some: list[Sample], seen: set[tuple[str, int]], day: str = "2026-11-2
     return digest_part(table_of_rates(some), table_of_scrapes(seen), delayed, day, STEP)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(samples, seen_minutes, st.sampled_from([1.0, 1000.0, 5e5]))
 def test_a_digest_has_the_percentiles_of_all_counted_time(
     some: list[Sample], seen: set[tuple[str, int]], least: float
@@ -147,7 +147,7 @@ def test_a_digest_has_the_percentiles_of_all_counted_time(
         assert fewest <= row.at_limit_least <= exact <= row.at_limit <= most
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(samples, seen_minutes, st.integers(1, MINUTES))
 def test_digests_of_days_add_up(some: list[Sample], seen: set[tuple[str, int]], at: int) -> None:
     """Two digests of a part of the time merge to the use of all of it."""
@@ -162,7 +162,7 @@ def test_digests_of_days_add_up(some: list[Sample], seen: set[tuple[str, int]], 
     assert merge(parts) == merge({"2026-11-25": digest(some, seen)})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(samples, seen_minutes, st.sampled_from([1.0, 1000.0, 5e5, 1e6]))
 def test_delays_are_those_of_a_queue(
     some: list[Sample], seen: set[tuple[str, int]], limit: float
