@@ -11,7 +11,13 @@ from tempfile import TemporaryDirectory
 from quota_ops.lab.kafka.broker import is_port_open
 from quota_ops.lab.process import OwnProcess, Server, choose_port, launch, wait_for_start
 from quota_ops.sql.job import diff_runs
-from quota_ops.sql.spark_archive import SMALL_JVM, driver_options, find_spark, write_training_run
+from quota_ops.sql.spark_archive import (
+    KEEP_CODE,
+    SMALL_JVM,
+    driver_options,
+    find_spark,
+    write_training_run,
+)
 from quota_ops.store.places.run_store import open_place
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -111,7 +117,7 @@ def _mark(home: Path) -> str:
 
 
 def _format_settings(port: int, token: str) -> str:
-    settings = {
+    settings = KEEP_CODE | {
         "spark.master": "local[*]",
         "spark.connect.authenticate.token": token,
         "spark.connect.grpc.binding.address": "127.0.0.1",

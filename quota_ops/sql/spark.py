@@ -22,7 +22,7 @@ from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, HOLDS, OVERRIDE
 from quota_ops.sql import text
 from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
-from quota_ops.sql.spark_archive import SMALL_JVM, driver_options
+from quota_ops.sql.spark_archive import KEEP_CODE, SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
 from quota_ops.sql.spark_s3 import list_settings
 from quota_ops.store.places import parquet
@@ -185,7 +185,7 @@ def jvm_options(folders: Sequence[Place]) -> str:
 def list_driver_settings(folders: Sequence[Place], more: str = "") -> dict[str, str]:
     """Return the settings of a Spark driver on this machine, with `more` options for its JVM."""
     options = jvm_options(folders)
-    return {
+    return KEEP_CODE | {
         "spark.driver.extraJavaOptions": f"{options} {more}".rstrip(),
         "spark.driver.memory": "2g" if options == LARGE_JVM else "1g",
         "spark.sql.shuffle.partitions": "2",

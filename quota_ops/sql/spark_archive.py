@@ -25,6 +25,8 @@ _log = logging.getLogger(__name__)
 _SECONDS = 600.0
 SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 """Halves the CPU time of a cold start and a small diff; doubles the time for a million rows."""
+KEEP_CODE = {"spark.sql.codegen.cache.maxEntries": "1000"}
+"""For Spark to keep the classes that it compiles: a diff has 105, and its own limit is 100."""
 _KEY = ("training", "user=a", BYTE_KEY)
 _ROWS = (
     (DESIRED, [DesiredRow(*_KEY, 2.0, "team", None, "team.yaml", 1)]),

@@ -94,6 +94,7 @@ def test_our_settings_are_defaults(record: Path, monkeypatch: pytest.MonkeyPatch
 
     assert settings == [
         "=".join(QUIET),
+        "spark.sql.codegen.cache.maxEntries=1000",
         "spark.driver.extraJavaOptions=-XX:+UseSerialGC -XX:TieredStopAtLevel=1",
         "spark.driver.memory=3g",
         "spark.sql.shuffle.partitions=2",
