@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from functools import partial
 from typing import NamedTuple
 
@@ -15,6 +16,8 @@ from quota_ops.usage.prometheus import Prometheus, open_prometheus
 from quota_ops.usage.samples import read_rates, read_scrapes
 from quota_ops.usage.source import UsageSource
 
+_LINGERS = timedelta(seconds=70)
+"""How long a throttle time stays after the last throttled response; brokers took 59 to 70 s."""
 MOST_MEASURED = 200
 """For how many series of a broker and a key the time at the limit is measured."""
 
@@ -52,7 +55,6 @@ class MeasuredTime(NamedTuple):
                     spans[row.names] = _find_spans(key, periods, row.names)
             for time in sorted({time for own in spans.values() for time, _ in own} - {*rows}):
                 rows[time] = read(time)
-            throttled = read_throttled(self.server, self.source, broker, key, self.time)
             uses: dict[Time, list[SeriesUse]] = {
                 time: [
                     SeriesUse(row._replace(throttled=row.names in throttled), span)
@@ -61,9 +63,20 @@ class MeasuredTime(NamedTuple):
                     if own == time
                 ]
                 for time, some in rows.items()
+                for throttled in [self._read_throttled(broker, key, time)]
             }
             found += self._measure_at_limit(broker, key, uses)
         return found
+
+    def _read_throttled(self, broker: str, key: str, time: Time) -> set[SeriesNames]:
+        """Return the series that were throttled by the limits of a time.
+
+        A throttle time lingers, so right after a change it may be that of the limits before.
+        """
+        start = time.start if time.start == self.time.start else time.start + _LINGERS
+        if start >= time.end:
+            return set()
+        return read_throttled(self.server, self.source, broker, key, Time(start, time.end))
 
     def _measure_at_limit(
         self, broker: str, key: str, uses: Mapping[Time, Sequence[SeriesUse]]

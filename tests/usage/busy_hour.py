@@ -16,12 +16,13 @@ class BusyHour:
 
     The user etl produces 900 kB/s for an hour of each day, which begins at the time of day of
     `busy_from`, and 100 kB/s at all other times. Samples before `since` are gone. At each time that
-    somebody looks, the broker throttles etl.
+    somebody looks, the broker throttles etl. In the past it did so at `throttled_at` alone.
     """
 
-    def __init__(self, busy_from: float, since: float = 0.0) -> None:
+    def __init__(self, busy_from: float, since: float = 0.0, throttled_at: float = 0.0) -> None:
         self._busy_from = busy_from
         self._since = since
+        self._throttled_at = throttled_at
 
     def respond(self, asked: Question, _headers: Mapping[str, str]) -> Answer:
         """Respond to the queries of quota-ops."""
@@ -40,8 +41,10 @@ class BusyHour:
         millis = re.findall(r"\[(\d+)ms\]", asked.query.replace("[1h]", "[3600000ms]"))
         seconds = int(millis[-1]) / 1000
         times = [second for second in range(int(at - seconds), int(at) + 1) if second % 60 == 0]
+        if "throttle" in asked.query:
+            times = [second for second in [int(self._throttled_at)] if at - seconds < second <= at]
         is_up = "up{" in asked.query
-        if not is_up and ('resource="Produce"' not in asked.query or "throttle" in asked.query):
+        if not times or (not is_up and 'resource="Produce"' not in asked.query):
             return self._answer([])
         numbers = [1 if is_up else self.find_rate(second) for second in times]
         labels = {"instance": "kafka-1:9404", **({} if is_up else {"user": "etl"})}

@@ -181,6 +181,23 @@ def test_time_without_any_series_of_a_key_proves_nothing(store: RunStore) -> Non
         assert f"\n1 client used {KEY} without a limit.\n" in shown
 
 
+def test_throttling_belongs_to_the_quota_of_that_time(store: RunStore) -> None:
+    """A client that a new quota throttles was not throttled by the default that it used before."""
+    default = {"user=<default>": {KEY: 100_000_000_000}}
+    for minutes, own in ((180, {}), (120, {}), (119, {"user=etl": {KEY: 1_000_000}})):
+        leave_look(store, NOW - timedelta(minutes=minutes), default | own, brokers=1)
+    throttled_at = (NOW - timedelta(minutes=60)).timestamp()
+    with serve(BusyHour(BUSY.timestamp(), throttled_at=throttled_at).respond) as url:
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        _, output = call("usage", "--days", "1", "--format", "json")
+
+    throttled = {
+        str(quota["entity"]): [client["throttled"] for client in quota["clients"]]
+        for quota in json.loads(output)["quotas"]
+    }
+    assert throttled == {"{'user': None}": [False], "{'user': 'etl'}": [True]}
+
+
 def test_who_is_throttled_now_is_listed(store: RunStore) -> None:
     """The clients that brokers throttle at this moment are listed with their limit and owner.
 
