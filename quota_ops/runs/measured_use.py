@@ -90,7 +90,7 @@ class MeasuredTime(NamedTuple):
         from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
 
         reached = [use for some in uses.values() for use in some if _has_reached(use)]
-        reached.sort(key=lambda use: use.row.p95 / (use.span.limit or 1.0), reverse=True)
+        reached.sort(key=lambda use: use.row.p95 / (use.span.lowest or 1.0), reverse=True)
         nearest = {*reached[:MOST_MEASURED]}
         stretch = find_stretch(self.coverage.interval, self.coverage.step)
         interval = max(1, round(self.coverage.counted))

@@ -120,6 +120,20 @@ def test_a_time_whose_limit_is_not_known_is_no_time_below_it() -> None:
     assert (client.at_limit_least, client.at_limit) == (0, 86400)
 
 
+def test_a_client_below_both_limits_was_at_neither() -> None:
+    """Between runs that saw the default and then a quota of its own, a client was at no limit."""
+    default, names = {Entity.of({"user": None}): 1e11}, SeriesNames("carol", None)
+    stored = {TIME.start: default, END - timedelta(days=4): {**default, CAROL: 10e6}}
+    past = PastQuotas([Look(at, {KEY: limits}) for at, limits in stored.items()], {}, None, ())
+    spans = [find_span(KEY, [period], names) for period in past.periods(KEY, *TIME)]
+    uses = [use(names, span, 86400, 1e6, 1e6) for span in spans]
+
+    found = list(Listing(past, TIME, KEY, True, uses, {}).list_quotas())
+
+    assert spans == [Span(False, None, None, 10e6), Span(True, CAROL, 10e6, 10e6)]
+    assert [client.at_limit for quota in found for client in quota.clients] == [0]
+
+
 def test_the_p95_is_of_the_time_with_the_limit_that_it_is_compared_with() -> None:
     """After a cut, the p95 is that of the time since, and the note shows how long that is."""
     names, day = SeriesNames("carol", None), 86400.0

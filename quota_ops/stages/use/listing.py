@@ -145,7 +145,8 @@ def _share(uses: Collection[SeriesUse]) -> SeriesShare:
         counted[row.broker] += row.counted
         at_limit_least[row.broker] += row.at_limit_least
         # Where no limit is known, it may have been at its limit.
-        at_limit[row.broker] += row.at_limit if span.is_known else row.counted
+        is_known = span.is_known or span.lowest is not None
+        at_limit[row.broker] += row.at_limit if is_known else row.counted
     busiest = max(uses, key=lambda use: (use.share or -1.0, use.row.p95, use.row.highest))
     is_known = any(use.span.quota is not None for use in uses)
     return SeriesShare(

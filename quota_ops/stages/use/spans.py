@@ -20,7 +20,7 @@ class Span(NamedTuple):
     limit: float | None
     """None for an unlimited quota, too."""
     lowest: float | None
-    """The lowest limit that may have been in force, of which `limit` is the highest."""
+    """The lowest limit that may have been in force, of any quota that may have decided."""
 
 
 class SeriesUse(NamedTuple):
@@ -41,12 +41,14 @@ def find_span(key: str, periods: Sequence[Period], names: SeriesNames) -> Span:
     It is known if one quota decided in all of them, though perhaps with several limits.
     """
     decided = {_find_limit(key, limits, names) for period in periods for limits in period.limits}
-    quotas, values = {quota for quota, _ in decided}, [limit for _, limit in decided]
-    if len(quotas) != 1 or not all(period.limits for period in periods):
+    if not all(period.limits for period in periods):
         return Span(False, None, None, None)
-    finite = [value for value in values if value is not None]
-    limit = None if None in values else max(finite)
-    return Span(True, quotas.pop(), limit, min(finite, default=None))
+    quotas, values = {quota for quota, _ in decided}, [limit for _, limit in decided]
+    lowest = min((value for value in values if value is not None), default=None)
+    if len(quotas) != 1:
+        return Span(False, None, None, lowest)
+    limit = None if None in values else max(value for value in values if value is not None)
+    return Span(True, quotas.pop(), limit, lowest)
 
 
 def _find_limit(key: str, limits: Limits, names: SeriesNames) -> tuple[Entity | None, float | None]:
