@@ -1,5 +1,9 @@
 """Rules of exporters on a real broker with throttled clients, scraped by a real Prometheus."""
 
+import os
+import re
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +18,7 @@ from confluent_kafka.cimpl import NewTopic
 from msgspec.structs import replace
 
 from quota_ops.lab.kafka.config import BrokerConfig
+from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID, find_sandbox, stop_sandbox
 from quota_ops.model.usage.series import Time
 from quota_ops.model.usage.usage import Preset, UsagePolicy
 from quota_ops.model.usage.use import UseProbe
@@ -23,13 +28,14 @@ from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import read_rates
 from quota_ops.usage.source import UsageSource
 from tests.usage.conftest import connect
-from tests.usage.lab import start_exported, start_prometheus
+from tests.usage.lab import fetch_agent, free_port, start_exported, start_prometheus
 from tests.usage.scenario import CLUSTER_ID, QUOTED, set_quotas
 from tests.yaml_cases import load_yaml
 
 pytestmark = pytest.mark.matrix
 HERE = Path(__file__).parent
-EXAMPLES = HERE.parents[1] / "docs/examples/usage"
+ROOT = HERE.parents[1]
+EXAMPLES = ROOT / "docs/examples/usage"
 KEY = "producer_byte_rate"
 LIMIT = 100_000.0
 USERS = dict.fromkeys(("alice", "bob", "carol"), "secret")
@@ -139,6 +145,50 @@ def test_a_preset_reads_what_its_rules_export(
             assert 0.8 * LIMIT < median(values) < 1.4 * LIMIT, names
         with open_prometheus(source.connection) as server:
             assert read_throttled(server, source, "b1", KEY, time_read) == NAMES
+
+
+def test_a_sandbox_shows_its_use_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The commands of the page start a sandbox and a Prometheus, in which a client is measured."""
+    exporter, port, state = free_port(), free_port(), tmp_path / "state/demo"
+    page = (ROOT / "docs/how-to/usage.md").read_text(encoding="utf-8")
+    (lines,) = re.findall(r"```sh\n(export JDK.*?)```", page, re.DOTALL)
+    sandbox, prometheus = lines.replace("7071", f"{exporter}").strip().rsplit("\n", 1)
+    config = (ROOT / "docs/examples/usage/prometheus.yml").read_text(encoding="utf-8")
+    (tmp_path / "prometheus.yml").write_text(config.replace(":7071", f":{exporter}"))
+    prometheus = prometheus.replace("docs/examples/usage", f"{tmp_path}")
+    prometheus += f" --web.listen-address=127.0.0.1:{port} --storage.tsdb.path={tmp_path}/data"
+    state.mkdir(parents=True)
+    (state / "cluster.yaml").write_text(
+        f"cluster_id: {DEMO_CLUSTER_ID}\nconnection: demo\n"
+        "usage: {prometheus: monitoring, match: {cluster: demo}, step: 5s}\n"
+    )
+    (state / "team.yaml").write_text(
+        "owner: team\nquotas:\n  - {user: ANONYMOUS, limits: {producer_byte_rate: 1 MB}}\n"
+    )
+    (tmp_path / "connections").mkdir()
+    connection = tmp_path / "connections/monitoring.properties"
+    connection.write_text(f"url=http://127.0.0.1:{port}\n")
+    for name in ("sandbox", "connections"):
+        monkeypatch.setenv(f"QUOTA_OPS_{name.upper()}", str(tmp_path / name))
+    monkeypatch.setenv("JAR", str(fetch_agent()))
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    subprocess.run(["/bin/bash", "-ec", sandbox], cwd=ROOT, check=True)
+    server = subprocess.Popen(["/bin/bash", "-c", f"exec {prometheus}"], stderr=subprocess.DEVNULL)
+    try:
+        options = f"demo --desired-state {tmp_path}/state --run-store {tmp_path}/store"
+        subprocess.run(["/bin/bash", "-ec", f"quota-ops reconcile {options}"], check=True)
+        producer = Producer({"bootstrap.servers": find_sandbox().bootstrap})
+        probed, end = "", time.monotonic() + 90
+        while "measured" not in probed and time.monotonic() < end:
+            producer.produce("load", b"x")
+            producer.flush(5)
+            probe = ["/bin/bash", "-c", f"quota-ops usage {options} --probe"]
+            probed = subprocess.run(probe, capture_output=True, text=True, check=False).stdout
+        assert re.search("^producer_byte_rate +1 +1 +measured$", probed, re.MULTILINE), probed
+    finally:
+        server.terminate()
+        server.wait(20)
+        stop_sandbox()
 
 
 @pytest.mark.parametrize(
