@@ -121,8 +121,9 @@ def refuse_incomplete(troubles: Iterable[str], output: str) -> None:
         for trouble in troubles:
             click.echo(f"not counted: {trouble}", err=True)
         click.echo(
-            "  The result may lack something. Read a file of another version with that version. If "
-            "a file is damaged, restore it from a backup, or delete it to accept that.",
+            "  The result may lack something. Where no command is shown, read a file of another "
+            "version with that version, restore a damaged one from a backup, or delete it to "
+            "accept that.",
             err=True,
         )
     raise click.exceptions.Exit(InvalidInput.exit_code)

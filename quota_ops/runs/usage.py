@@ -66,7 +66,8 @@ def read_overview(
                 seen_of[key] = count_each(seen)
             if any(use.row.names == NOBODY and use.row.highest > 0 for use in uses):
                 without_names.append(key)
-            listing = Listing(past, time, key, key in exported, uses, seen)
+            is_read = bool(recorded.days or gaps)
+            listing = Listing(past, time, key, key in exported, uses, seen, is_read)
             quotas += listing.list_quotas()
             if count := len({use.row.names for use in uses if _is_unlimited(use)}):
                 unlimited[key] = count
@@ -135,6 +136,8 @@ def require_known(overview: UseOverview, *, is_list: bool = False) -> None:
     verdicts = {quota.verdict for quota in overview.quotas}
     has_share = any(quota.busiest and quota.busiest.share is not None for quota in overview.quotas)
     remedy = f"Run {command('usage', overview.cluster)} --probe to see why."
+    if not overview.is_read:
+        remedy = f"Run {command('record', overview.cluster)}, which stores the use of past days."
     if is_list and not has_share and UseVerdict.UNUSED not in verdicts:
         raise UseUnknown(
             f"the use of {overview.cluster} is unknown, so this list does not show who is near a "

@@ -101,6 +101,21 @@ def test_a_damaged_day_is_named_and_left_out(store: RunStore) -> None:
     (trouble,) = [line for line in output.splitlines() if line.startswith("not counted: ")]
     assert trouble.startswith(f"not counted: {damaged} cannot be read as a Parquet file: ")
     assert trouble.endswith(": quota-ops record orders --day 2026-11-25 records it again")
+    assert "Where no command is shown, read a file of another version" in output
+
+    alone = call("usage", "--days", "1", "--recorded")
+    assert (alone[0], re.sub(r" {2,}", "  ", alone[1]).splitlines()[1:5]) == (
+        2,
+        [
+            "  No day of that time is recorded and can be read: use is unknown.",
+            "",
+            "entity  key  limit  p95  share of the limit  at limit  highest seen  owner  note",
+            (
+                "user=etl  producer_byte_rate  1 MB/s  payments  unknown: no day of that time is "
+                "recorded and can be read"
+            ),
+        ],
+    )
 
 
 @pytest.mark.usefixtures("store")
@@ -336,7 +351,7 @@ def test_a_list_without_any_known_use_is_not_taken_for_an_empty_one(option: str)
                 "the use of orders is unknown, so this list does not show who is near a limit, or "
                 "what is unused"
             ),
-            "  Run quota-ops usage orders --probe to see why.",
+            "  Run quota-ops record orders, which stores the use of past days.",
         ],
     )
 

@@ -143,6 +143,11 @@ class UseOverview(NamedTuple):
         return (self.end - self.start).total_seconds()
 
     @property
+    def is_read(self) -> bool:
+        """Whether any part of the time could be read, from a recorded day or from Prometheus."""
+        return bool(self.recorded_days or self.measured_times)
+
+    @property
     def has_others(self) -> bool:
         """Whether brokers were scraped that are not registered: use of others is counted."""
         registered = self.registered_brokers

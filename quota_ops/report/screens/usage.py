@@ -92,7 +92,10 @@ def list_coverage(overview: UseOverview) -> list[Line]:
         if (unseen := 1 - share * stretch) > 1 - SEEN
     ]
     registered, scraped = overview.registered_brokers, len(overview.coverage)
-    if overview.absent_brokers or overview.other_brokers:
+    if not overview.is_read:
+        text = "  No day of that time is recorded and can be read: use is unknown."
+        lines.append(line(text, Tone.CHANGE))
+    elif overview.absent_brokers or overview.other_brokers:
         lines += list_unmatched(overview.absent_brokers, overview.other_brokers)
     elif registered is not None and registered > scraped:
         text = f"  {scraped} of {counted(registered, 'broker')} were ever scraped"

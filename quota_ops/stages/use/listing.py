@@ -29,6 +29,8 @@ class Listing(Struct, frozen=True, dict=True):
     is_exported: bool
     uses: Collection[SeriesUse]
     seen: SeenBrokers
+    is_read: bool = True
+    """Whether any part of the time could be read, from a recorded day or from Prometheus."""
 
     @cached_property
     def periods(self) -> list[Period]:
@@ -91,6 +93,8 @@ class Listing(Struct, frozen=True, dict=True):
 
     def _explain_nothing(self) -> str | None:
         """Return why no series of the key shows anything; None if there are series."""
+        if not self.is_read:
+            return "no day of that time is recorded and can be read"
         if not self.is_exported:
             return "the preset has no metric of this key; set it in usage.metrics"
         if self.past.facts and self.past.facts.callback_classes:
