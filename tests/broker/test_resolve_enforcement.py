@@ -34,7 +34,7 @@ def check(
 ) -> None:
     """Run clients side by side; those that share a limit get it together.
 
-    A client without a limit gets several times the limit that it would otherwise have.
+    A client without a limit gets more than the limit that it would otherwise have.
     """
     write(cluster, limits)
     stored = Limits(cluster.describe())
@@ -59,7 +59,7 @@ def check(
     for resolution, rate in zip(found, rates, strict=True):
         for escaped in resolution.escaped:
             assert escaped.value is not None
-            assert rate > 3 * escaped.value
+            assert rate > (1 + 2 * TOLERANCE) * escaped.value
 
 
 def _sharers(resolution: Resolution) -> tuple[str, ...]:
