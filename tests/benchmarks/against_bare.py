@@ -1,13 +1,12 @@
-"""Plans and reconciles compared with the bare program, which reads the same YAML."""
+"""Plans compared with the bare program, which reads the same YAML."""
 
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
-from itertools import count
 
 from tests.benchmarks import bulk, inputs
 from tests.benchmarks.bench import Bench, Row, row_to_bare
-from tests.benchmarks.measure import Pair, Sample, pair
+from tests.benchmarks.measure import pair
 
 SMALL, LARGE = 10_000, 100_000
 ONE_PERCENT = 100
@@ -33,56 +32,6 @@ def plan(bench: Bench) -> Iterator[Row]:
         "0.6 times",
         cpu.median <= 0.6,
     )
-
-
-def reconcile(bench: Bench) -> Iterator[Row]:
-    """Measure a reconcile of 10,000 entities: 1 % differ, all do, or the cluster has none yet."""
-    steps = count(1)
-    adopt(bench, SMALL)
-
-    def moved(every: int) -> None:
-        inputs.write_quotas(bench.cluster, SMALL, moved=every, step=next(steps))
-
-    def emptied() -> None:
-        empty(bench)
-        inputs.write_quotas(bench.cluster, SMALL)
-
-    for what, prepare, target in (
-        ("1 % differ", partial(moved, ONE_PERCENT), 2.5),
-        ("all differ", partial(moved, 1), 2.0),
-        ("a first apply", emptied, 2.0),
-    ):
-        ours = partial(bench.quota_ops, "reconcile", "bench", *ALLOW)
-        measured = _prepared(prepare, ours, partial(bench.bare, "apply"), bench.runs)
-        yield row_to_bare(f"reconcile, 10,000 entities, {what}", measured, target)
-
-
-def large(bench: Bench) -> Iterator[Row]:
-    """Measure a reconcile of 100,000 entities in 50 files, of which one changed."""
-    steps = count(1)
-    adopt(bench, LARGE, files=50)
-
-    def moved() -> None:
-        inputs.write_quotas(bench.cluster, LARGE, moved=ONE_PERCENT, step=next(steps), files=50)
-
-    ours = partial(bench.quota_ops, "reconcile", "bench", *ALLOW)
-    measured = _prepared(moved, ours, partial(bench.bare, "apply"), bench.runs)
-    yield row_to_bare("reconcile, 100,000 entities, 1 of 50 files changed", measured, 2.0)
-    peak = measured.spread("peak")
-    yield Row("the same, peak memory", peak.text(" MB"), "under 600 MB", peak.median < 600)
-    empty(bench)
-
-
-def _prepared(
-    prepare: Callable[[], None], ours: Callable[[], Sample], other: Callable[[], Sample], runs: int
-) -> Pair:
-    """Measure both in turn, each time after `prepare`, which is not measured."""
-
-    def prepared(once: Callable[[], Sample]) -> Sample:
-        prepare()
-        return once()
-
-    return pair(partial(prepared, ours), partial(prepared, other), runs)
 
 
 def empty(bench: Bench) -> None:

@@ -11,8 +11,8 @@ from quota_ops.cli.review_files import SUMMARY_LIMIT
 from quota_ops.report.review.annotations import as_code_quality, as_sarif, list_annotations
 from quota_ops.report.review.comment import as_comment
 from tests.benchmarks import bulk, inputs
-from tests.benchmarks.against_bare import LARGE, SMALL, large, plan, reconcile
-from tests.benchmarks.against_peers import peers
+from tests.benchmarks.against_bare import LARGE, SMALL, plan
+from tests.benchmarks.against_peers import large, peers
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
 from tests.benchmarks.clients import clients
@@ -126,7 +126,6 @@ CASES = {
     "limits": limits,
     "growth": growth,
     "buckets": buckets,
-    "reconcile": reconcile,
     "peers": peers,
     "large": large,
     "spark": spark,
