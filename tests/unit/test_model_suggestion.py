@@ -8,9 +8,11 @@ import pytest
 from quota_ops.model.quotas.entity import USER, Entity
 from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
 from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
+from quota_ops.report.outline.layout import Table
+from quota_ops.report.screens.suggest import suggestions_screen
 
 AT = datetime(2026, 11, 26, tzinfo=UTC)
-ALICE = Entity.of({USER: "alice"})
+ALICE, EVERYONE = Entity.of({USER: "alice"}), Entity.of({USER: None})
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class Case:
     """For how many of 336 hours each series has samples."""
     brokers: int = 1
     without_names: tuple[str, ...] = ()
+    entity: Entity = ALICE
 
 
 CASES = {
@@ -110,6 +113,20 @@ CASES = {
     "unused": Case(
         (None, "nobody used it: remove it if nobody will"), (), verdict=UseVerdict.UNUSED
     ),
+    "a default that nobody used": Case(
+        (None, "nobody used it: remove it if nobody will, unless it is there to measure"),
+        (),
+        verdict=UseVerdict.UNUSED,
+        entity=EVERYONE,
+    ),
+    "a default that nobody can reach": Case(
+        (None, "less than 1/1,000 of it was used, as if it is there to measure"),
+        limit=100 * 2**30,
+        entity=EVERYONE,
+    ),
+    "a default that is high": Case(
+        (480_000, "by the p95 of its busiest client"), limit=480_000_000, entity=EVERYONE
+    ),
     "unknown": Case((None, "no rules"), (), verdict=UseVerdict.UNKNOWN, reason="no rules"),
     "not seen": Case(
         (None, "no use was seen, which does not prove that there was none"),
@@ -134,7 +151,7 @@ def test_what_use_suggests(case: Case) -> None:
         )
         for number, (p95, highest) in enumerate(case.use)
     )
-    quota = QuotaUse(ALICE, case.key, case.limit, None, case.verdict, case.reason, series)
+    quota = QuotaUse(case.entity, case.key, case.limit, None, case.verdict, case.reason, series)
     time, coverage = (AT - timedelta(days=14), AT), {"1": case.seen}
     overview = UseOverview(
         *("c", *time, 60, 60, coverage, case.seen, case.brokers, 1, AT, [quota], {}, ()),
@@ -143,5 +160,16 @@ def test_what_use_suggests(case: Case) -> None:
 
     found = list(suggest_limits(overview, 20))
 
-    expected = case.says and Suggestion("user=alice", case.key, case.limit, *case.says)
+    expected = case.says and Suggestion(case.entity.text, case.key, case.limit, *case.says)
     assert found == ([expected] if expected else [])
+
+
+def test_a_limit_that_falls_far_does_not_fall_by_all_of_it() -> None:
+    """A change is rounded, but not to -100 %, which only a limit of 0 would be."""
+    overview = UseOverview("c", AT, AT, 60, 60, {}, 0, None, 0, None, [], {}, ())
+    limits = ((100.0 * 2**30, 1.5e6), (1e6, 333_333.0))
+    found = [Suggestion("user=a", "producer_byte_rate", *each, reason="") for each in limits]
+
+    (table,) = [part for part in suggestions_screen(overview, found) if isinstance(part, Table)]
+
+    assert [row.cells[4].text for row in table.rows] == ["-99.999 %", "-66.7 %"]

@@ -10,6 +10,8 @@ from quota_ops.model.usage.use import QuotaUse, UseOverview, UseVerdict
 
 _NEAR = 0.2
 """A limit that is higher than a suggestion by less than this part of itself stays."""
+_UNREACHABLE = 1000
+"""A default this many times as high as a suggestion limits nobody: it makes brokers measure."""
 _DIGITS = 2
 """Significant digits of a suggested limit, which people read; it is rounded up."""
 
@@ -46,7 +48,8 @@ def _suggest(
 ) -> tuple[float | None, str] | None:
     """Return the suggested limit, if there is one, and why; None if the limit fits."""
     if quota.verdict is UseVerdict.UNUSED:
-        return None, "nobody used it: remove it if nobody will"
+        unless = ", unless it is there to measure" if quota.entity.has_default else ""
+        return None, f"nobody used it: remove it if nobody will{unless}"
     if quota.verdict is not UseVerdict.USED:
         return None, quota.reason or "no use was seen, which does not prove that there was none"
     reached = [series for series in quota.clients if series.throttled or series.at_limit != 0]
@@ -56,10 +59,17 @@ def _suggest(
     needed = _round_up(quota.key, max(p95 * (1 + margin / 100), highest))
     if quota.limit * (1 - _NEAR) < needed <= quota.limit:
         return None
-    if (little := _explain_little(quota, overview)) is not None:
-        return None, little
+    if (why := _explain_unreachable(quota, needed) or _explain_little(quota, overview)) is not None:
+        return None, why
     basis = "p95" if p95 * (1 + margin / 100) >= highest else "highest use"
     return needed, f"by the {basis} of its busiest client{_describe_most(quota)}"
+
+
+def _explain_unreachable(quota: QuotaUse, needed: float) -> str | None:
+    """Return why a default stays that limits nobody; None for any other quota."""
+    if not quota.entity.has_default or needed >= quota.limit / _UNREACHABLE:
+        return None
+    return f"less than 1/{_UNREACHABLE:,} of it was used, as if it is there to measure"
 
 
 def _explain_little(quota: QuotaUse, overview: UseOverview) -> str | None:

@@ -28,7 +28,9 @@ def _row(found: Suggestion) -> Row:
     suggested, change = "", ""
     if found.suggested is not None:
         suggested = format_limit(found.key, found.suggested)
-        change = format_percent(float(f"{100 * (found.suggested / found.limit - 1):.3g}"))
+        percent = 100 * (found.suggested / found.limit - 1)
+        rounded = float(f"{percent:.3g}")
+        change = format_percent(rounded if rounded > -100 else percent)  # noqa: PLR2004 - all of it
     limit = format_limit(found.key, found.limit)
     cells = (found.entity, found.key, limit, suggested, change, found.reason)
     return Row(tuple(map(Span, cells)))
