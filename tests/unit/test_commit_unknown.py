@@ -89,7 +89,7 @@ def test_a_checkout_while_files_are_read(
         reads.append(desired)
         return desired
 
-    monkeypatch.setattr(committed, "read_cluster", read)
+    monkeypatch.setattr("quota_ops.desired.read.read_cluster", read)
 
     desired, provenance = read_with_commit(cluster_folder)
 
