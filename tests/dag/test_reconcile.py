@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from quota_ops.desired.git import commit as desired_commit
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
@@ -113,7 +112,7 @@ def test_refused_by_the_broker(
         row = desired.rows[0]._replace(entity="ip=nowhere.invalid", key="connection_creation_rate")
         return replace(desired, rows=(*desired.rows, row))
 
-    monkeypatch.setattr(desired_commit, "read_cluster", read_less_strictly)
+    monkeypatch.setattr("quota_ops.desired.read.read_cluster", read_less_strictly)
     run = demo.run("reconcile_demo")
     assert (run.state, run.tasks) == (
         "failed",
