@@ -47,7 +47,9 @@ def test_what_is_not_counted_is_named_and_ends_with_2(tmp_path: Path) -> None:
         f"not counted: {second}/demo@pipe@1.parquet",
         f"not counted: {second.parent}/date=2026-11-03",
     ]
-    assert remedy.startswith("  The result may lack something. Where no command is shown, read a file of")
+    assert remedy.startswith(
+        "  The result may lack something. Where no command is shown, read a file of"
+    )
     assert (tried.returncode, tried.stderr) == (2, "")
     assert (rows.returncode, sorted(rows.stderr)) == (2, sorted(shown.stderr))
     assert len(json.loads(tried.stdout)["not_counted"]) == len(named)
