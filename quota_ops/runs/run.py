@@ -156,15 +156,15 @@ def _plan(run: Run) -> None:
 
 
 def _validate(run: Run) -> None:
-    from quota_ops.stages.validate import validate_plan  # noqa: PLC0415 - as above
+    from quota_ops.stages.validate import validate_plan  # noqa: PLC0415 - Kafka's clients
 
     validate_plan(run.folder, run.connect())
 
 
 def _apply(run: Run) -> None:
     from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
-    from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - as above
-    from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - as above
+    from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - Kafka's clients
+    from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - Kafka's clients
 
     if failure := run.folder.about().provenance.failure:  # so it may be an old commit
         remedy = "Nothing was written. Fix Git, or pass --commit, and plan again."
@@ -200,7 +200,8 @@ def _find_approved(run: Run) -> str:
 
 
 def _verify(run: Run) -> None:
-    from quota_ops.stages.verify import verify_alteration, verify_cluster  # noqa: PLC0415 - as above
+    # Kafka's clients
+    from quota_ops.stages.verify import verify_alteration, verify_cluster  # noqa: PLC0415
 
     with mark_superseded(run.folder):
         if run.folder.has(ALTER):

@@ -226,7 +226,7 @@ def _link(place: Place, folder: Path) -> Path:
 def find_delays(
     rates: pa.Table, scrapes: pa.Table, shares: Sequence[ShareRow], step: int
 ) -> list[DelayRow]:
-    """Return a row for each limit and broker, from samples as in `digest_day`."""
+    """Return a row for each limit and broker, from samples as in `digest_part`."""
     views = {"rates": rates, "scrapes": scrapes, "shares": parquet.from_rows(SHARES, shares)}
     return list(
         parquet.read_rows(DELAYS, _run(DELAYS, text.read_sql("usage_delays", step=step), views))

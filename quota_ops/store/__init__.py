@@ -1,1 +1,1 @@
-"""Everything that outlives a command: run folders, ledgers, holds, decisions."""
+"""Everything that outlives a command: runs, ledgers, holds, decisions, history, use."""

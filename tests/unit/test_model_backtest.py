@@ -96,7 +96,7 @@ def test_the_screen_of_a_backtest() -> None:
     assert "Guards that are not tried blocked 1 plan at the time." in shown
     none = plain(backtest_screen(plans, (), "2026-11-01", "cluster.yaml"))
     assert (
-        "would have blocked none.\n\nNot tried: would_throttle, unprotected, policy_changed, "
+        "would have blocked none.\n\nNot tried: above_ceiling, would_throttle, unprotected, "
         in none
     )
 

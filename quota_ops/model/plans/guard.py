@@ -28,7 +28,7 @@ class Trait(Flag):
     HOLDS_REPAIRS = auto()
     """It also holds back repairs of drift, because it doubts what they restore."""
     NOT_IN_HISTORY = auto()
-    """It compares with use, policies, commits or ledgers, which the history lacks."""
+    """It compares with totals, use, policies, commits or ledgers, which the history lacks."""
 
 
 class Guard(StrEnum):
@@ -69,6 +69,7 @@ class Guard(StrEnum):
         "above_ceiling",
         "An owner would have a higher limit, or a higher total, than `ceilings` allow.",
         _NO_FILE,
+        Trait.NOT_IN_HISTORY,
     )
     DEFAULT_TOUCHED = (
         "default_touched",

@@ -1,6 +1,7 @@
 """Guards: which changes of a plan need an override or approval.
 
-`judge` calls each guard; the thresholds that they compare with are `GuardThresholds` of a policy.
+`judge` calls each guard, but `above_ceiling` is judged in `ceilings`; the thresholds that they
+compare with are `GuardThresholds` of a policy.
 
 All guards are functions of the artifacts of the run alone: the differences, the quotas and the
 ledger at the time of describe, and the policy. Apply judges the plan again and has to find exactly
