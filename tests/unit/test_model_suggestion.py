@@ -30,6 +30,8 @@ class Case:
     at_limit_least: float = 0
     reached: int = 99
     """How many of the series were at the limit for `at_limit` seconds."""
+    surely: int = 99
+    """How many of these were at it for `at_limit_least` seconds."""
     throttled: bool = False
     known_limit: float | None = 1_000_000
     seen: float = 1.0
@@ -90,9 +92,22 @@ CASES = {
         ((400_000, 5), *[(0, 0)] * 19),
     ),
     "a limit that no run had read": Case(
-        (None, "its limit of that time is not known, so it may have held its clients back"),
+        (None, "its limit then was another or is not known, so it may have held its clients back"),
         known_limit=None,
         at_limit=None,
+    ),
+    "a lower limit until it was raised": Case(
+        (None, "its limit then was another or is not known, so it may have held its clients back"),
+        ((5e4, 5e4), (5e4, 5e4)),
+        known_limit=50_000,
+        throttled=True,
+    ),
+    "one of several at the limit, the other perhaps": Case(
+        (None, "1 of 2 clients reached it, so their need is unknown"),
+        ((1e6, 1e6), (9e5, 1e6)),
+        at_limit=60,
+        at_limit_least=60,
+        surely=1,
     ),
     "too little seen": Case((None, "only 89 % of the time was seen"), seen=0.899),
     "one hour of use": Case(
@@ -143,7 +158,7 @@ def test_what_use_suggests(case: Case) -> None:
     series = tuple(
         SeriesShare(
             *("alice", None, "1", 0, p95, highest, p95 / 1e6, case.known_limit),
-            case.at_limit_least if number < case.reached else 0,
+            case.at_limit_least if number < min(case.reached, case.surely) else 0,
             case.at_limit if number < case.reached else 0,
             case.throttled,
             case.hours * 3600,

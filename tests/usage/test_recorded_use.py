@@ -213,6 +213,34 @@ def test_throttling_belongs_to_the_quota_of_that_time(store: RunStore) -> None:
     assert throttled == {"{'user': None}": [False], "{'user': 'etl'}": [True]}
 
 
+def test_a_recorded_day_with_two_limits_does_not_show_which_one_throttled(store: RunStore) -> None:
+    """A client that its default throttled, before it got its own quota, may have reached either."""
+    default, own = {"user=<default>": {KEY: 50_000}}, {"user=etl": {KEY: 10_000_000}}
+    for minutes, state in ((-60, default), (480, default), (481, default | own)):
+        leave_look(store, NOW + timedelta(minutes=minutes), state, brokers=1)
+    throttled_at = (NOW + timedelta(hours=4)).timestamp()
+    with (
+        serve(BusyHour(BUSY.timestamp(), throttled_at=throttled_at).respond) as url,
+        time_machine.travel(NOW + 2 * DAY, tick=False),
+    ):
+        Path("monitoring.properties").write_text(f"url={url}\n")
+        assert call("record", "--days", "2")[0] == 0
+        suggested = call("suggest", "--days", "2")[1]
+        shown = call("usage", "--days", "2", "--recorded")[1]
+
+    row, reason = (
+        re.split(r" {2,}", line)
+        for output in (shown, suggested)
+        for line in output.splitlines()
+        if line.startswith("user=etl")
+    )
+    assert reason[3:] == ["its clients may have reached it, so how much they need is unknown"]
+    assert row[2:] == [
+        *("10 MB/s", "97.7 kB/s", "▏", "0 %", "0 to 24.0 h", "900 kB/s"),
+        "p95 of the 24.0 h with this limit",
+    ]
+
+
 def test_who_is_throttled_now_is_listed(store: RunStore) -> None:
     """The clients that brokers throttle at this moment are listed with their limit and owner.
 

@@ -1,12 +1,12 @@
 """Suggested limits of quotas, derived from use that was measured without throttling."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import ceil, floor, log10
 from typing import NamedTuple
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
 from quota_ops.model.usage.throttling import ENOUGH
-from quota_ops.model.usage.use import QuotaUse, UseOverview, UseVerdict
+from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
 
 _NEAR = 0.2
 """A limit that is higher than a suggestion by less than this part of itself stays."""
@@ -54,7 +54,7 @@ def _suggest(
         return None, quota.reason or "no use was seen, which does not prove that there was none"
     reached = [series for series in quota.clients if series.throttled or series.at_limit != 0]
     if reached:
-        return None, _explain_reached(quota, len(reached))
+        return None, _explain_reached(quota, reached)
     p95, highest = (max(getattr(series, name) for series in quota.clients) for name in _MEASURED)
     needed = _round_up(quota.key, max(p95 * (1 + margin / 100), highest))
     if quota.limit * (1 - _NEAR) < needed <= quota.limit:
@@ -87,12 +87,13 @@ def _explain_little(quota: QuotaUse, overview: UseOverview) -> str | None:
     return f"its busiest client has samples for only {hours}"
 
 
-def _explain_reached(quota: QuotaUse, reached: int) -> str:
+def _explain_reached(quota: QuotaUse, perhaps: Sequence[SeriesShare]) -> str:
     """Return why nothing is suggested for a quota that some clients reached, or may have."""
-    if any(series.limit is series.at_limit is None for series in quota.clients):
-        return "its limit of that time is not known, so it may have held its clients back"
+    if any(series.limit != quota.limit for series in perhaps):
+        return "its limit then was another or is not known, so it may have held its clients back"
     count = len(quota.clients)
-    if not any(series.throttled or series.at_limit_least for series in quota.clients):
+    reached = sum(series.throttled or bool(series.at_limit_least) for series in perhaps)
+    if not reached:
         return "its clients may have reached it, so how much they need is unknown"
     if count == 1:
         return "its clients reached it, so how much they need is unknown"

@@ -71,7 +71,8 @@ class SeriesShare(NamedTuple):
     at_limit: float | None
     """For how many seconds it was at most; None if the limit is not known."""
     throttled: bool
-    """Whether it was throttled at all."""
+    """Whether this quota throttled it at all. If limits changed meanwhile, nobody knows which did:
+    then `at_limit` is all of that time."""
     counted: float
     """For how many seconds `broker` has samples of it."""
     with_limit: float

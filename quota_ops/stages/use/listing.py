@@ -148,8 +148,8 @@ def _share(uses: Collection[SeriesUse]) -> SeriesShare:
     for row, span in uses:
         counted[row.broker] += row.counted
         at_limit_least[row.broker] += row.at_limit_least
-        # Where no limit is known, it may have been at its limit.
-        is_known = span.is_known or span.lowest is not None
+        # Where no limit is known, or not which one throttled it, it may have been at its limit.
+        is_known = span.has_one_limit or not (span.lowest is None or row.throttled)
         at_limit[row.broker] += row.at_limit if is_known else row.counted
     busiest = max(uses, key=lambda use: (use.share or -1.0, use.row.p95, use.row.highest))
     is_known = any(use.span.quota is not None for use in uses)
@@ -163,7 +163,7 @@ def _share(uses: Collection[SeriesUse]) -> SeriesShare:
         busiest.span.limit,
         max(at_limit_least.values()) if is_known else None,
         max(at_limit.values()) if is_known else None,
-        any(use.row.throttled for use in uses),
+        any(use.row.throttled and use.span.has_one_limit for use in uses),
         counted[busiest.row.broker],
         busiest.row.counted,
     )

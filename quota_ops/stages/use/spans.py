@@ -22,6 +22,11 @@ class Span(NamedTuple):
     lowest: float | None
     """The lowest limit that may have been in force, of any quota that may have decided."""
 
+    @property
+    def has_one_limit(self) -> bool:
+        """Whether one limit was in force all along, or none: what throttled a client is known."""
+        return self.is_known and self.limit == self.lowest
+
 
 class SeriesUse(NamedTuple):
     """The use of a series on a broker in a span."""
