@@ -68,8 +68,10 @@ def read_use(
     """Return the use of each series of a broker and a key; none if it is not exported.
 
     `interval` is for how many seconds a sample stands. If the highest value is infinite, the p95
-    stands for it: it is a lower bound. The time at a limit, and whether a series was throttled, are
-    not read. Raises UseUnknown if anything could not be read.
+    stands for it: it is a lower bound. If some samples are no numbers, Prometheus counts them, too:
+    Kafka's rates are numbers (an idle client has 0, and after an hour no series). The time at a
+    limit, and whether a series was throttled, are not read. Raises UseUnknown if anything could not
+    be read.
     """
     metric = source.names.rates.get(key)
     query = partial(_query, server, source, (broker, metric), time=time)
