@@ -16,6 +16,7 @@ from tests.benchmarks.against_peers import large, peers
 from tests.benchmarks.bench import Bench, Row, row_of_seconds
 from tests.benchmarks.buckets import buckets
 from tests.benchmarks.clients import clients
+from tests.benchmarks.dag_runs import dag_runs
 from tests.benchmarks.fleet import fleet
 from tests.benchmarks.growth import growth
 from tests.benchmarks.histories import histories
@@ -135,6 +136,7 @@ CASES = {
     "comment": comment,
     "pages": pages,
     "demo": demo,
+    "dag_runs": dag_runs,
     "many_clusters": many_clusters,
     "fleet": fleet,
     "usage": usage,
