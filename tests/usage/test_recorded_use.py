@@ -278,8 +278,9 @@ def test_who_is_throttled_now_is_listed(store: RunStore) -> None:
         (
             "client  key  limit  quota  owner  mean delay  broker\n"
             "user=etl  producer_byte_rate  1 MB/s  user=etl  payments  690 ms  kafka-1:9404\n\n"
-            "1 client was throttled in the minute before 2026-11-26 04:00 UTC. A delay is the mean "
-            "of the throttled responses, not a share of time.\n"
+            "1 client was throttled in the minute before 2026-11-26 04:00 UTC; the labels of the "
+            "scraped brokers do not show whether they are of this cluster. A delay is the mean of "
+            "the throttled responses, not a share of time.\n"
         ),
     )
     assert json.loads(values[1])["clients"][0]["wait"] == 689.6

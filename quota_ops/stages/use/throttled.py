@@ -34,10 +34,16 @@ def find_throttled(
     from quota_ops.usage.overview import read_throttle_times  # noqa: PLC0415 - an HTTP client
 
     up, waits = read_throttle_times(source, now, patience)
-    others = (match_brokers(up, brokers) or ScrapedBrokers()).others
+    matched = match_brokers(up, brokers)
+    others = (matched or ScrapedBrokers()).others
     longest = sorted(waits.items(), key=lambda found: -found[1][1])[:most]
     found = ThrottledNow(
-        iso_utc(now), (), len(waits), len(up) - len(others), len(brokers), others=others
+        iso_utc(now),
+        count=len(waits),
+        seen=len(up) - len(others),
+        brokers=len(brokers),
+        others=others,
+        is_matched=matched is not None,
     )
     if not longest:
         return found
