@@ -18,7 +18,7 @@ from quota_ops.model.plans.ledger_edits import (
 )
 from quota_ops.model.plans.policy import Memory
 from quota_ops.model.quotas.difference import Kind
-from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.quotas.rows import Key, LedgerRow
 from tests.unit.report_sample import ALICE_RAISED
 
 KEY = "producer_byte_rate"
@@ -312,9 +312,8 @@ def test_owner_and_file_follow_git() -> None:
     One that left Git keeps its owner.
     """
     known = rows(row("user=a", 1.0), row("user=b", 1.0), row("user=b", 2.0, INTENDED))
-    moved = DesiredRow("id", "user=b", KEY, 1.0, "search", None, "search.yaml", 3)
 
-    ledger_edits.follow(known, {Key("user=b", KEY): moved})
+    ledger_edits.follow(known, {Key("user=b", KEY): ("search", "search.yaml")})
 
     after = {"owner": "search", "file": "search.yaml"}
     assert known == rows(

@@ -14,7 +14,7 @@ from quota_ops.model.plans.plan import exact
 from quota_ops.model.plans.policy import Memory
 from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, Stored, Targets
+from quota_ops.model.quotas.rows import Key, LedgerRow, Stored, Targets
 
 VERIFIED = "verified"
 """The value that the last run of a key read back; null if it found none and intents are left."""
@@ -29,6 +29,9 @@ STATES = SENT | {VERIFIED, CLEARED}
 
 LedgerKey = tuple[str, ...]
 """Entity, key and state of a row; also the value if it was cleared, and the run if it was sent."""
+
+Owners = Mapping[tuple[str, ...], tuple[str | None, str | None]]
+"""The owner and the file of rows that Git declares, by entity and key."""
 
 
 def ledger_key(row: LedgerRow) -> LedgerKey:
@@ -249,12 +252,12 @@ def adopt(rows: dict[LedgerKey, LedgerRow], adopted: Iterable[LedgerRow]) -> lis
     return noted
 
 
-def follow(rows: dict[LedgerKey, LedgerRow], desired: Mapping[Key, DesiredRow]) -> None:
+def follow(rows: dict[LedgerKey, LedgerRow], owners: Owners) -> None:
     """Update the owner and file of each row from Git; a move between files changes no value."""
     for place, row in rows.items():
-        declared = desired.get(row.id)
-        if declared is not None and (row.owner != declared.owner or row.file != declared.file):
-            rows[place] = row._replace(owner=declared.owner, file=declared.file)
+        owned = owners.get(place[:2])
+        if owned is not None and owned != (row.owner, row.file):
+            rows[place] = row._replace(owner=owned[0], file=owned[1])
 
 
 def was_cleared(difference: Difference) -> bool:

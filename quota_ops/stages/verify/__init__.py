@@ -7,9 +7,9 @@ from contextlib import suppress
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import KnownBrokers
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.plans.ledger_edits import CLEARED, settle
+from quota_ops.model.plans.ledger_edits import CLEARED, Owners, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.quotas.rows import DesiredRow, Key, LostLimit, Side, Targets
+from quota_ops.model.quotas.rows import Key, LostLimit, Side, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
 from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
@@ -21,6 +21,7 @@ from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, 
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
+from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
@@ -45,7 +46,7 @@ def verify_cluster(
     run = AppliedRun(
         folder.about(),
         folder.policy(),
-        {row.id: row for row in folder.read_rows(DESIRED)},
+        *_read_desired(folder),
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
@@ -98,6 +99,15 @@ def verify_cluster(
         refuse_lost([row for row in folder.read(DESCRIBED).lost if row.id in targets])
     if not has_plan:
         refuse_undeclared(undeclared)
+
+
+def _read_desired(folder: RunFolder) -> tuple[Mapping[Key, float], Owners]:
+    """Return the value of each row of DESIRED, and its owner and file."""
+    names = ("entity", "key", "value", "owner", "file")
+    entities, keys, values, owners, files = map(to_values, folder.read_table(DESIRED).select(names))
+    ids = [*map(Key, entities, keys)]
+    owned = zip(owners, files, strict=True)
+    return dict(zip(ids, values, strict=True)), dict(zip(ids, owned, strict=True))
 
 
 def _record_verified(
@@ -221,7 +231,7 @@ def _describe_row(row: Difference) -> str:
 
 
 def find_targets(
-    desired: Mapping[Key, DesiredRow],
+    desired: Mapping[Key, float],
     differences: Iterable[Difference],
     held: AbstractSet[Key],
     not_written: Container[Key],
@@ -231,9 +241,9 @@ def find_targets(
     The `held` rows are not targets, because a person may change them at any moment.
     Neither are the rows in `not_written`, which the controller did not accept.
     """
-    targets: dict[Key, float | None] = {
-        key: row.value for key, row in desired.items() if key not in held
-    }
+    targets: dict[Key, float | None] = {**desired}
+    for key in held:
+        targets.pop(key, None)
     skipped = set(held)
     for row in differences:
         key = row.id

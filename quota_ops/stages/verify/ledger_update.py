@@ -7,10 +7,10 @@ from typing import NamedTuple
 from quota_ops.model.clusters.cluster_facts import KnownBrokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
-from quota_ops.model.plans.ledger_edits import LedgerKey
+from quota_ops.model.plans.ledger_edits import LedgerKey, Owners
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import WRITES, Action, Difference
-from quota_ops.model.quotas.rows import DesiredRow, Key, Keys, LedgerRow, Stored, Targets
+from quota_ops.model.quotas.rows import Key, Keys, LedgerRow, Stored, Targets
 from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
 from quota_ops.stages.succession import why_overtaken
@@ -26,7 +26,8 @@ class AppliedRun(NamedTuple):
 
     about: About
     policy: Policy
-    desired: Mapping[Key, DesiredRow]
+    desired: Mapping[Key, float]
+    owners: Owners
     differences: Sequence[Difference]
     outcomes: Sequence[Outcome]
 
@@ -87,7 +88,7 @@ def update_ledger(
         ledger_edits.forget(known, given_back)
         if follows_git:
             ledger_edits.forget_impossible(known, run.policy.memory, now, stored.values())
-            ledger_edits.follow(known, run.desired)
+            ledger_edits.follow(known, run.owners)
 
     ledger.change(
         records,
@@ -109,14 +110,14 @@ def _list_rows(
     for row in run.differences:
         if (key := row.id) not in new:
             continue
-        desired = run.desired.get(key)
+        owner, file = run.owners.get(key, (None, None))
         found = LedgerRow(
             run.policy.cluster_id,
             *key,
             None if key in foreign else verified[key],
             ledger_edits.VERIFIED,
-            desired and desired.owner,
-            desired and desired.file,
+            owner,
+            file,
             row.find_commit(commit),
             about.run,
             now,
