@@ -10,7 +10,7 @@ from quota_ops.model.runs.progress import ConcurrentWrite
 from quota_ops.model.runs.stages import Life
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import find_marked_runs, format_deadline
+from quota_ops.store.run.marks import find_marked_runs
 from quota_ops.store.run.names import read_id
 from quota_ops.store.run.state import RunState
 
@@ -23,7 +23,7 @@ def find_concurrent_writes(
 ) -> tuple[ConcurrentWrite, ...]:
     """Return the writes of other runs to the accepted entities of a cluster.
 
-    Skips runs that are damaged, dead or overdue, and returns no writes when the marks cannot be
+    Skips runs that are damaged or dead, and returns no writes when the marks cannot be
     listed: the result is only a warning, which never stops a command.
     """
     found: list[ConcurrentWrite] = []
@@ -40,12 +40,11 @@ def _find_writes(
     run: RunFolder, name: str, accepts: Callable[[Entity], bool]
 ) -> Iterator[ConcurrentWrite]:
     state = RunState(run)
-    if state.life in {None, Life.GONE}:
+    if state.life is not Life.RUNNING:
         return
-    until = format_deadline(run.place) if state.life is Life.UNKNOWN else None
     for entity, is_sent in _find_open(state.outcomes).items():
         if accepts(Entity.parse(entity)):
-            yield ConcurrentWrite(name, entity, is_sent and state.life is Life.RUNNING, until)
+            yield ConcurrentWrite(name, entity, is_sent)
 
 
 def _find_open(outcomes: Iterable[Outcome]) -> dict[str, bool]:

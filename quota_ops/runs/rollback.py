@@ -23,7 +23,6 @@ from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ALTER, DESCRIBED, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import format_deadline
 from quota_ops.store.run.names import find_last_write
 from quota_ops.store.run.state import RunState
 
@@ -96,14 +95,10 @@ def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
 
 def _explain_wait(state: RunState, cluster: str) -> str:
     """Return what to do until a run that has not recorded its end can be rolled back."""
+    if state.life is Life.RUNNING:
+        return "It is running: wait until it has ended."
     settle = f"the next run settles it: {command('reconcile', cluster)}. Then roll back."
-    match state.life:
-        case Life.RUNNING:
-            return "It is running: wait until it has ended."
-        case Life.GONE:
-            return f"Its process has ended: {settle}"
-    until = format_deadline(state.folder.place)
-    return f"Its process cannot be seen here, so it counts as running until {until}. Then {settle}"
+    return f"Its process has ended: {settle}"
 
 
 def find_rollback_differences(folder: RunFolder, engine: str) -> None:

@@ -30,7 +30,7 @@ from quota_ops.store.places.run_store import ClusterStore, RunStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import at_work
+from quota_ops.store.run.marks import mark
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 if TYPE_CHECKING:
@@ -169,15 +169,15 @@ def _apply(run: Run) -> None:
     if failure := run.folder.about().provenance.failure:  # so it may be an old commit
         remedy = "Nothing was written. Fix Git, or pass --commit, and plan again."
         raise GitFailed(failure, remedy)
-    with at_work(run.folder.place):
-        waits = run.typed is None and is_waiting(run)
-        approved = None if run.typed or waits else _find_approved(run)
-        folder, cluster, records = run.folder, run.connect(), run.records
-        settle_dead_runs(folder, cluster, run.find_audit)
-        if run.typed is not None:
-            apply_alter(folder, cluster, records, run.typed.until)
-        else:
-            apply_plan(folder, cluster, records, approved=approved, progress=run.progress)
+    mark(run.folder.place)
+    waits = run.typed is None and is_waiting(run)
+    approved = None if run.typed or waits else _find_approved(run)
+    folder, cluster, records = run.folder, run.connect(), run.records
+    settle_dead_runs(folder, cluster, run.find_audit)
+    if run.typed is not None:
+        apply_alter(folder, cluster, records, run.typed.until)
+    else:
+        apply_plan(folder, cluster, records, approved=approved, progress=run.progress)
 
 
 def is_waiting(run: Run) -> bool:

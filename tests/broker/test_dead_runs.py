@@ -11,9 +11,11 @@ import pytest
 
 from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
-from quota_ops.store.run.files import APPLIED, PLAN, ROLLBACK
+from quota_ops.store.run import claim
+from quota_ops.store.run.claim import claim_run
+from quota_ops.store.run.files import APPLIED, CLAIM, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import at_work
+from quota_ops.store.run.marks import is_marked, mark
 from quota_ops.store.run.state import RunState
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_request
@@ -176,25 +178,26 @@ def test_a_run_at_work_is_left_alone(lab: Lab) -> None:
     """A run whose process lives is not called dead, and its end is left to it."""
     begin(lab)
     run = lab.planned()
-    with at_work(run.folder.place), run.folder.stage("apply"):
+    mark(run.folder.place)
+    with claim_run(run.folder) as folder, folder.stage("apply"):
         assert listed(lab, run.folder) == ("Running", 0)
         lab.run("reconcile")
     lab.run("reconcile")
     assert not (run.folder.place / "end-0001.json").exists()
 
 
-def test_a_run_of_another_machine(lab: Lab) -> None:
-    """A run whose process is not visible has an hour before its end is recorded."""
+def test_a_run_of_another_machine(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run whose process is not visible has a minute before its end is recorded."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
-    mark = lab.store.root / "at_work" / "demo" / run.place.name
-    begun = json.loads(mark.read())["since"]
-    for since, is_settled in ((begun, False), ("2020-01-01T00:00:00+00:00", True)):
-        mark.replace(json.dumps({"machine": "another", "since": since}).encode())
-        assert is_settled or listed(lab, run) == ("Running or interrupted", 0)
+    place = run.place / CLAIM.of(1)
+    place.replace(json.dumps(json.loads(place.read()) | {"process": None}).encode())
+    for lease, is_settled in ((claim.LEASE, False), (0.0, True)):
+        monkeypatch.setattr(claim, "LEASE", lease)
+        assert is_settled or listed(lab, run) == ("Running", 0)
         lab.run("reconcile")
         assert (run.place / "end-0001.json").exists() is is_settled
-    assert not mark.exists()
+    assert not is_marked(run.place)
 
 
 def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:

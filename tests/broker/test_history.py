@@ -312,8 +312,6 @@ def test_killed_before_its_end_is_recorded(lab: Lab) -> None:
         f"See quota-ops show demo/{name}\n"
     )
     assert read_of_killed(lab) == ([name], {name}, warning)
-    mark = lab.store.root / "at_work" / "demo" / name
-    mark.replace(json.dumps({"since": "2020-01-01T00:00:00+00:00"}).encode())
 
     lab.run("reconcile")
 

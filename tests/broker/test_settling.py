@@ -10,8 +10,8 @@ import pytest
 from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.report.forms import write_reports
+from quota_ops.store.run.claim import claim_run
 from quota_ops.store.run.files import APPLIED
-from quota_ops.store.run.marks import at_work, unmark
 from tests.broker.killing import die_in_request
 from tests.broker.stage_runs import outcomes
 from tests.broker.test_dead_runs import begin, kill, listed
@@ -54,13 +54,10 @@ def test_two_runs_find_one_that_died(lab: Lab) -> None:
     """The first run to find it settles it; another leaves it alone while the first is running."""
     begin(lab)
     run = kill(lab, partial(die_in_request, 1, before=False))
-    first = lab.start().folder
-    with at_work(first.place):
-        run.write_json("settling-0001.json", {"by": first.place.name, "found": []})
+    with claim_run(run):
         lab.run("reconcile")
         assert not (run.place / "end-0001.json").exists()
 
-    unmark(first.place)
     lab.run("reconcile")
     assert (run.place / "end-0001.json").exists()
     assert listed(lab, run) == ("Interrupted", 3)

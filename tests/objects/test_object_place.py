@@ -44,15 +44,6 @@ def test_each_number_has_one_winner(root: Place) -> None:
     assert winners == [[int((root / name).read())] for name in root.list()]
 
 
-def test_no_process_is_seen_alive(root: Place) -> None:
-    """Without locks, only the age of a mark counts: the store knows no machine and no process."""
-    mark = root / "at_work" / "run"
-    mark.create(b"{}")
-
-    with mark.lock():
-        assert (mark.is_locked(), root.machine()) == (None, None)
-
-
 def test_an_object_of_many_parts_is_read_in_parts(root: Place) -> None:
     """The beginning and the end of a large object are read without the rest of it."""
     place = root / "large"

@@ -140,18 +140,6 @@ def test_a_place_is_one_of_its_store(root: Place) -> None:
             root / name
 
 
-def test_a_lock_is_seen_where_the_store_can_tell(root: Place) -> None:
-    """Another process sees it while its holder is alive; a store without locks returns None."""
-    mark = root / "at_work" / "run"
-    mark.create(b"{}")
-
-    free = mark.is_locked()
-    with mark.lock(), get_context("forkserver").Pool(1) as other:
-        held = other.apply(mark.is_locked)
-    assert (free, held, mark.is_locked()) in {(False, True, False), (None, None, None)}
-    assert (root.machine() is None) is (free is None)
-
-
 def test_a_file_moves_over_another(root: Place) -> None:
     """A moved file has its bytes at the new place alone, whatever was there."""
     (root / "old").replace(b"old")

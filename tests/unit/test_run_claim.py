@@ -14,10 +14,11 @@ from time import sleep, time
 
 import pytest
 
-from quota_ops.model.errors import Claimed, InvalidInput
+from quota_ops.model.errors import Claimed
+from quota_ops.store.places.process import Process
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run import claim as run_claim
-from quota_ops.store.run.claim import claim_run
+from quota_ops.store.run.claim import claim_run, has_process_ended, is_at_work
 from quota_ops.store.run.folder import RunFolder
 from tests.places import on_disk
 
@@ -166,15 +167,46 @@ def test_of_two_processes_that_claim_at_once_one_wins(
 
 
 @pytest.mark.parametrize(
-    "content", ["", "[]", "{}", '{"host": "a", "process": [1], "since": "", "ended": false}']
+    "content", ["", "[" * 3000, '{"host": "a", "process": [1], "since": "", "ended": false}']
 )
-def test_a_damaged_claim_lets_nobody_write(content: str, run: RunFolder) -> None:
-    """A claim that cannot be read may be that of a process at work."""
+def test_a_damaged_claim_counts_until_nobody_renews_it(content: str, run: RunFolder) -> None:
+    """A process at work would renew it, and so repair it; a power cut leaves it as it is."""
     (run.place / "claim-0001.json").create(content.encode())
-    with (
-        pytest.raises(InvalidInput, match=r"claim-0001\.json (is|has|does not have) ") as raised,
-        claim_run(run),
-    ):
+    assert is_at_work(run)
+    with pytest.raises(Claimed, match="has not ended: process "), claim_run(run):
         raise AssertionError
-    remedy = "Nothing was written. If no process applies this run, move the file elsewhere."
-    assert raised.value.remedy == remedy
+
+    age(run)
+
+    assert not is_at_work(run)
+    with claim_run(run) as claimed:
+        assert is_at_work(claimed)
+    assert not is_at_work(run)
+
+
+def test_a_process_of_another_machine_is_not_judged_by_its_number(run: RunFolder) -> None:
+    """A process that is seen to have ended is not at work; one of elsewhere is, for a lease."""
+    this = Process.current()
+    assert this
+    gone = this._replace(number=2**22)
+    claim = run.place / "claim-0001.json"
+    assert not is_at_work(run)
+
+    def judge(process: Process | None) -> tuple[bool, bool]:
+        holder = {"host": "a", "process": process, "since": "", "ended": False}
+        claim.replace(json.dumps(holder).encode())
+        return is_at_work(run), has_process_ended(run)
+
+    assert judge(this) == (True, False)
+    assert judge(gone) == judge(this._replace(started="1")) == (False, True)
+    elsewhere = (
+        this._replace(boot="another"),
+        gone._replace(boot="another"),
+        gone._replace(namespace="pid:[1]"),
+        gone._replace(number=2**80),
+        None,
+    )
+    for process in elsewhere:
+        assert judge(process) == (True, False)
+        age(run)
+        assert (is_at_work(run), has_process_ended(run)) == (False, False)

@@ -34,8 +34,8 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     CLUSTER is its name or its cluster id. Reads only the run store. The status describes the
     cluster when the run ended, as in `show`: In sync, Pending (Rejected, if the plan was; json has
     Pending), Needs attention or Unknown. For a run that was cut off while it wrote, it is
-    Interrupted, Running or Running or interrupted; for one that does not compare with Git, what it
-    did: Rolled back, Altered, Adopted, Released.
+    Interrupted or Running; for one that does not compare with Git, what it did: Rolled back,
+    Altered, Adopted, Released.
     """
     from quota_ops.report.screens.runs import runs_screen
     from quota_ops.store.places.run_store import find_run_store

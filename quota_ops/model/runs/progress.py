@@ -30,10 +30,8 @@ SILENT: Progress = _Silent()
 
 
 class ConcurrentWrite(NamedTuple):
-    """An entity that a run writes; `sure` when its process is alive and its request in flight."""
+    """An entity that a run writes; `sure` when its request is in flight."""
 
     run: str
     entity: str
     sure: bool
-    until: str | None = None
-    """Until when the run counts as alive, if its process cannot be seen."""

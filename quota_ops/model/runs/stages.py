@@ -36,7 +36,6 @@ class Life(StrEnum):
 
     RUNNING = "running"
     GONE = "interrupted"
-    UNKNOWN = "running or interrupted"
 
 
 class StageResult(NamedTuple):

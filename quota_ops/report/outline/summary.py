@@ -34,7 +34,6 @@ class SyncStatus(StrEnum):
     ATTENTION = "Needs attention"
     UNKNOWN = "Unknown"
     RUNNING = "Running"
-    RUNNING_OR_INTERRUPTED = "Running or interrupted"
     INTERRUPTED = "Interrupted"
 
 

@@ -25,7 +25,6 @@ Fleet = Sequence[tuple[str, Report | str]]
 WORST_FIRST = (
     SyncStatus.UNKNOWN,
     SyncStatus.INTERRUPTED,
-    SyncStatus.RUNNING_OR_INTERRUPTED,
     SyncStatus.ATTENTION,
     SyncStatus.RUNNING,
     SyncStatus.PENDING,
@@ -111,7 +110,6 @@ _STATUS = {
     SyncStatus.ATTENTION: ("needs attention", "need attention"),
     SyncStatus.UNKNOWN: ("is unknown", "are unknown"),
     SyncStatus.INTERRUPTED: ("was interrupted", "were interrupted"),
-    SyncStatus.RUNNING_OR_INTERRUPTED: ("is running or interrupted", "are running or interrupted"),
     SyncStatus.RUNNING: ("is running", "are running"),
     SyncStatus.PENDING: ("is pending", "are pending"),
     SyncStatus.IN_SYNC: ("is in sync", "are in sync"),

@@ -17,7 +17,6 @@ _TONES: Mapping[str, Tone] = {
     SyncStatus.ATTENTION: Tone.REFUSAL,
     SyncStatus.UNKNOWN: Tone.REFUSAL,
     SyncStatus.INTERRUPTED: Tone.REFUSAL,
-    SyncStatus.RUNNING_OR_INTERRUPTED: Tone.REFUSAL,
 }
 _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 

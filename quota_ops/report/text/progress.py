@@ -46,12 +46,11 @@ class ProgressText:
 
 def describe_concurrent_writes(writes: Iterable[ConcurrentWrite]) -> Iterator[str]:
     """Yield a sentence for each run: what it is writing, and when to look again."""
-    entities: dict[tuple[str, str | None], dict[str, bool]] = {}
+    entities: dict[str, dict[str, bool]] = {}
     for write in writes:
-        entities.setdefault((write.run, write.until), {})[write.entity] = write.sure
-    for (run, until), sure in entities.items():
+        entities.setdefault(write.run, {})[write.entity] = write.sure
+    for run, sure in entities.items():
         verb = "is writing" if all(sure.values()) else "may be writing"
         whom = name_first(sure, quoted=escape_text)
         look = f"look again when it has ended ({command('show', run)})"
-        when = f", unless it has ended: it counts as running until {until}" if until else ""
-        yield f"run {run} {verb} {whom} at this moment{when}: {look}"
+        yield f"run {run} {verb} {whom} at this moment: {look}"

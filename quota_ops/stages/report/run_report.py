@@ -14,17 +14,16 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.runs.report import Record, Report
-from quota_ops.model.runs.stages import DIED, STAGES, Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import DIED, STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
 from quota_ops.stages.plan.origins import read_origins
 from quota_ops.stages.report.command_report import read_record
-from quota_ops.store.places.place import Place
 from quota_ops.store.run import files
+from quota_ops.store.run.claim import is_at_work
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import find_liveness, format_deadline
 from quota_ops.store.run.state import RunState
 
 Part = TypeVar("Part")
@@ -32,7 +31,7 @@ Part = TypeVar("Part")
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
 
-_SETTLED = "next run that writes to this cluster settles the writes that it sent."
+_SETTLED = "The next run that writes to this cluster settles the writes that it sent."
 
 
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
@@ -201,7 +200,8 @@ class _Parts(RunState):
             files.STAGE.of(name), partial(self.folder.stage_result, name), stage=name
         ) or StageResult(name, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
-            result = result._replace(message=_explain_open_end(self.folder.place))
+            message = "it is running" if is_at_work(self.folder) else f"{DIED}. {_SETTLED}"
+            result = result._replace(message=message)
         return self.mark_damaged(result)
 
     def mark_damaged(self, result: StageResult) -> StageResult:
@@ -209,15 +209,3 @@ class _Parts(RunState):
         if result.stage not in self._damaged:
             return result
         return StageResult(result.stage, StageStatus.FAILED, None, self._damaged[result.stage])
-
-
-def _explain_open_end(run: Place) -> str:
-    """Return the status of a stage that has not recorded its end."""
-    match find_liveness(run):
-        case Life.RUNNING:
-            return "it is running"
-        case Life.GONE:
-            return f"{DIED}. The {_SETTLED}"
-    deadline = format_deadline(run)
-    since = f"From {deadline} on, the" if deadline else "The"
-    return f"it is running, or ended without recording how. {since} {_SETTLED}"

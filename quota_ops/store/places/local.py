@@ -4,7 +4,6 @@ A file is created by a hard link, which fails if the file exists.
 """
 
 import errno
-import fcntl
 import logging
 import os
 from collections.abc import Iterator
@@ -21,7 +20,6 @@ from quota_ops.store.places.place import Entry, Leaf, Place
 
 _log = logging.getLogger(__name__)
 _READ = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY
-_MACHINE = Path("/proc/sys/kernel/random/boot_id")
 
 
 def find_key(path: str | os.PathLike[str]) -> str:
@@ -142,30 +140,6 @@ class LocalPlace(Place):
         """Notice from now on that the folder of a run store vanishes, if it exists now."""
         path = self._path
         (_watched.add if path.is_dir() else _watched.discard)(path)
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """Lock a file; the kernel releases the lock however the process ends."""
-        with self.open() as file:
-            with suppress(OSError):  # a file system without locks
-                fcntl.flock(file, fcntl.LOCK_SH)
-            yield
-
-    def is_locked(self) -> bool | None:
-        """Return whether a process here has the lock; None if there is no file, or no locks."""
-        with suppress(OSError), self.open() as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            return False
-        return None
-
-    def machine(self) -> str | None:
-        """Return the id of this boot of this machine; None if the system does not show it."""
-        with suppress(OSError):
-            return _MACHINE.read_text().strip()
-        return None
 
     def resolved(self) -> Self:
         """Return the place with every symbolic link in its path followed."""

@@ -9,7 +9,7 @@ import errno
 import io
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO, Self
@@ -182,18 +182,6 @@ class ObjectPlace(Place):
 
     def watch(self) -> None:
         """Do nothing: there are no folders."""
-
-    def lock(self) -> AbstractContextManager[None]:
-        """Do nothing: an object store has no locks that end with a process."""
-        return nullcontext()
-
-    def is_locked(self) -> bool | None:
-        """Return None: nothing shows whether a process is alive."""
-        return None
-
-    def machine(self) -> str | None:
-        """Return None: no machine's locks are visible."""
-        return None
 
     def resolved(self) -> Self:
         """Return this place: an object has only one key."""

@@ -5,7 +5,6 @@ class of places, and a line in `run_store.open_place`.
 """
 
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import BinaryIO, NamedTuple, Self
@@ -156,21 +155,6 @@ class Place(ABC):
 
         Writes below it then raise InvalidInput: it was moved, and must not begin again here.
         """
-
-    @abstractmethod
-    def lock(self) -> AbstractContextManager[None]:
-        """Lock the file as long as the block runs, so that `is_locked` shows this process as alive.
-
-        A store without locks does nothing.
-        """
-
-    @abstractmethod
-    def is_locked(self) -> bool | None:
-        """Return whether a living process has locked the file; None if that is unknown."""
-
-    @abstractmethod
-    def machine(self) -> str | None:
-        """Return the id of the machine whose locks this store sees; None if it sees none."""
 
     @abstractmethod
     def resolved(self) -> Self:

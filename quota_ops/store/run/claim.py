@@ -1,8 +1,9 @@
-"""Claims of a run: one process at a time applies it.
+"""Claims of a run: one process at a time applies it, and others see whether it is at work.
 
-A claim is a lease: while its process works, a thread renews it. Another host, which cannot see the
-process, takes the run over when a claim was not renewed for `LEASE`; the process that was paused
-so long finds the later claim before its next request, and sends nothing more.
+A claim is a lease: while its process works, a thread renews it. To another host, which cannot see
+the process, it has ended when its claim was not renewed for `LEASE`. That host may then take the
+run over; a process that was only paused finds the later claim before its next request, and sends
+nothing more.
 """
 
 import logging
@@ -11,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import count, takewhile
 from threading import Event, Lock, Thread
@@ -41,9 +42,9 @@ _log = logging.getLogger(__name__)
 class _Holder(NamedTuple):
     """The process that has claimed a run, as its claim names it."""
 
-    host: str
-    process: tuple[str, str, int, str] | None
-    since: str
+    host: str = "?"
+    process: tuple[str, str, int, str] | None = None
+    since: str = "?"
     ended: bool = False
 
     def __str__(self) -> str:
@@ -112,31 +113,52 @@ def claim_run(folder: RunFolder) -> Iterator[RunFolder]:
     """Yield the folder with a claim of this process, which lasts as long as the block runs.
 
     Raises Claimed when another process has claimed the run and may still be at work; InvalidInput
-    when a claim cannot be read or written, or when the folder is a copy of another run's.
+    when a claim cannot be written, or when the folder is a copy of another run's.
     """
     folder.refuse_copy()
-    last = max(takewhile(lambda number: _place(folder, number).exists(), count(1)), default=0)
-    is_unseen = last > 0 and _refuse_if_open(folder, last)
+    last = _find_last(folder)
+    is_open = _is_open(folder, last)
+    if is_open:
+        raise _explain_open(folder, last)
     holder = _Holder(socket.gethostname(), Process.current(), iso_utc())
     claim = RunClaim(folder, last + 1, holder)
     if not claim.place.create(_as_bytes(holder)):
         raise _explain_open(folder, last + 1)
-    if is_unseen:
+    if is_open is None:
         _refuse_if_renewed(claim)
     with claim.renewing():
         yield replace(folder, require_claim=claim.require)
 
 
-def _refuse_if_open(folder: RunFolder, number: int) -> bool:
-    """Raise Claimed if a claim is open; return whether its process cannot be seen from here."""
+def is_at_work(folder: RunFolder) -> bool:
+    """Return whether a process applies the run. Raises InvalidInput if that cannot be read."""
+    return _is_open(folder, _find_last(folder)) or False
+
+
+def has_process_ended(folder: RunFolder) -> bool:
+    """Return whether the process that applied the run has ended; False if that is not visible."""
+    return is_alive(_read(folder, _find_last(folder)).process) is False
+
+
+def measure_silence(folder: RunFolder) -> timedelta:
+    """Return how long ago the last claim was renewed or ended. Raises as `is_at_work`."""
+    last = _find_last(folder)
+    return datetime.now(UTC) - _read_time(_place(folder, last)) if last else timedelta.max
+
+
+def _is_open(folder: RunFolder, number: int) -> bool | None:
+    """Return whether a process keeps a claim; None if it cannot be seen and stopped renewing it."""
     holder = _read(folder, number)
     alive = is_alive(holder.process)
-    if holder.ended or alive is False:
+    if number == 0 or holder.ended or alive is False:
         return False
     silence = datetime.now(UTC) - _read_time(_place(folder, number))
-    if alive or silence.total_seconds() < LEASE:
-        raise _explain_open(folder, number)
-    return True
+    return True if alive or silence.total_seconds() < LEASE else None
+
+
+def _find_last(folder: RunFolder) -> int:
+    """Return the number of the last claim; 0 if nobody has claimed the run."""
+    return max(takewhile(lambda number: _place(folder, number).exists(), count(1)), default=0)
 
 
 def _refuse_if_renewed(claim: RunClaim) -> None:
@@ -160,13 +182,10 @@ def _as_bytes(holder: _Holder) -> bytes:
 
 
 def _read(folder: RunFolder, number: int) -> _Holder:
-    try:
+    """Return who has a claim; if it is damaged, only its age shows whether anybody renews it."""
+    with suppress(InvalidInput):
         return folder.read_as(CLAIM.of(number), partial(from_json, _Holder))
-    except InvalidInput as error:
-        raise InvalidInput(
-            error.message,
-            "Nothing was written. If no process applies this run, move the file elsewhere.",
-        ) from error
+    return _Holder()
 
 
 def _read_time(place: Place) -> datetime:
@@ -175,7 +194,7 @@ def _read_time(place: Place) -> datetime:
     except OSError as error:
         raise InvalidInput(
             f"{place} cannot be read: {error.strerror}",
-            "Nothing was written. Make the run store readable, and run the command again.",
+            "Make the run store readable, and run the command again.",
         ) from error
 
 

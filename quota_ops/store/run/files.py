@@ -170,8 +170,8 @@ APPLIED = _declare("applied.json", "apply", run.Outcomes, "the outcome of each r
 ALTER = _declare("alter.json", "plan", run.Alter, "who altered what, and why", _RECORD)
 ADOPTED = _declare("adopted.json", "apply", run.LedgerEdit, "who adopted what, and why", _RECORD)
 RELEASED = _declare("released.json", "apply", run.LedgerEdit, "who released what, and why", _RECORD)
-SETTLING = _declare(
-    "settling-<NNNN>.json", "apply", Settlement, "what a later run found of its unknown rows"
+SETTLEMENT = _declare(
+    "settlement.json", "apply", Settlement, "what a later run found of its unknown rows"
 )
 VERIFICATION = _declare(
     "verification.json", "verify", run.Verification, "the values that each broker stores after it"

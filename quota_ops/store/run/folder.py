@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import count, takewhile
 from time import monotonic
 from typing import Any, Self, TypeVar
 from uuid import uuid4
@@ -356,8 +355,7 @@ class RunFolder:
 
     def settlement(self) -> Settlement | None:
         """Return what a later run found of the writes without a response; None if none looked."""
-        last = max(takewhile(self.has, map(files.SETTLING.of, count(1))), default=None)
-        return self._find_now(last) if last else None
+        return self._find_now(files.SETTLEMENT)
 
     def decisions(self) -> tuple[Decision, ...]:
         """Return the decisions about this run's plan, in order."""

@@ -14,13 +14,12 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import name_author
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
-from quota_ops.model.runs.stages import STAGES, STOPPED, Life, StageStatus
+from quota_ops.model.runs.stages import STAGES, STOPPED, StageStatus
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import OtherForm
 from quota_ops.store.run.files import ABOUT, APPROVAL, END, PLAN
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.marks import format_deadline
 from quota_ops.store.run.names import latest_first, list_runs_of
 from quota_ops.store.run.order import AT_ONCE
 from quota_ops.store.run.state import Phase, RunState
@@ -173,8 +172,7 @@ def _find_end(run: _ListedRun, read_status: ReadStatus) -> _End:
     read_digest = partial(run.folder.read_as, PLAN, _digest)
     digest, changes = run.read(PLAN, read_digest), len(run.written)
     if is_cut_off:
-        status = (run.life or Life.GONE).capitalize()
-        return _End(status, _count_outcomes(run), digest, changes)
+        return _End(run.phase.capitalize(), _count_outcomes(run), digest, changes)
     found = None if run.phase is Phase.PRUNED else read_status(run.folder)
     status, sentence = found or (run.phase, None)
     for stage in (*STAGES, "adopt", "release"):
@@ -186,11 +184,8 @@ def _find_end(run: _ListedRun, read_status: ReadStatus) -> _End:
 
 
 def _count_outcomes(run: RunState) -> str:
-    """Return how many keys have each outcome, and until when a hidden process counts as alive."""
+    """Return how many keys have each outcome."""
     keys: Counter[str] = Counter()
     for outcome in run.outcomes:
         keys[outcome.status.replace("_", " ")] += len(outcome.keys)
-    counts = [f"{number:,} {status}" for status, number in keys.items()]
-    if run.life is Life.UNKNOWN and (until := format_deadline(run.folder.place)):
-        counts.append(f"counts as running until {until}")
-    return ", ".join(counts)
+    return ", ".join(f"{number:,} {status}" for status, number in keys.items())

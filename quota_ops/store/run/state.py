@@ -6,6 +6,7 @@ Everything that lists, reports, settles, undoes or removes a run takes it from h
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property, partial
 from hashlib import sha256
@@ -21,10 +22,14 @@ from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.run import files, marks
+from quota_ops.store.run.claim import has_process_ended, is_at_work, measure_silence
 from quota_ops.store.run.files import RunFile
 from quota_ops.store.run.folder import RunFolder
 
 Content = TypeVar("Content")
+
+GRACE = timedelta(hours=1)
+"""How long a run that has written may take until its report, if no process of it is visible."""
 
 
 class Phase(StrEnum):
@@ -77,7 +82,9 @@ class RunState:
     @cached_property
     def life(self) -> Life | None:
         """Whether its process is alive; None if it does not write, or has recorded the end."""
-        return marks.find_liveness(self.folder.place) if self.is_writing else None
+        if not self.is_writing:
+            return None
+        return Life.RUNNING if is_at_work(self.folder) else Life.GONE
 
     @property
     def has_sent(self) -> bool:
@@ -150,17 +157,16 @@ class RunState:
     def is_cut_off(self) -> bool:
         """Whether its process died while it wrote, or before it recorded the end of the run.
 
-        Between two tasks of a DAG run no process writes, so such a run has an hour. A run that
-        ended with unknown rows has recorded that.
+        A run that has written, and has yet to be reported, has `GRACE`: between two tasks of a DAG
+        run no process is at work. A run that ended with unknown rows has recorded that.
         """
-        run = self.folder.place
-        life = marks.find_liveness(run)
-        if life is Life.RUNNING or marks.is_unsettled(run):
-            return False
         with suppress(InvalidInput):
-            if marks.is_overdue(run) or (life is Life.GONE and self.is_writing):
+            if marks.is_unsettled(self.folder.place) or is_at_work(self.folder):
+                return False
+            is_command = self.folder.about().dag_id is None
+            if self.is_writing or (is_command and has_process_ended(self.folder)):
                 return True
-            return marks.has_process_ended(run) and self.folder.about().dag_id is None
+            return measure_silence(self.folder) > GRACE
         return False
 
     @property
