@@ -4,6 +4,7 @@
 `quota_ops.model.quotas.entity`, values are in the key's own unit.
 """
 
+from functools import cached_property
 from types import NoneType
 from typing import Generic, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -33,7 +34,7 @@ class Column(Struct, frozen=True):
     nullable: bool = False
 
 
-class Table(Struct, Generic[Row], frozen=True):
+class Table(Struct, Generic[Row], frozen=True, dict=True):
     """A named list of columns; its artifact is NAME.parquet in the run folder."""
 
     name: str
@@ -46,7 +47,7 @@ class Table(Struct, Generic[Row], frozen=True):
         """The name of the table's file in a run folder."""
         return f"{self.name}.parquet"
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
