@@ -4,7 +4,7 @@ The reader and the JSON Schemas use the same tables.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple, get_type_hints
+from typing import Any, NamedTuple
 
 import yaml
 from msgspec import Struct
@@ -526,8 +526,7 @@ _KINDS = {
 def _list_thresholds() -> Iterator[tuple[str, Field]]:
     """Yield the name of each threshold, and its field as its type describes it."""
     default = policy.GuardThresholds()
-    for name, hint in get_type_hints(policy.GuardThresholds, include_extras=True).items():
-        (about,) = hint.__metadata__
+    for name, about in policy.THRESHOLDS.items():
         value = getattr(default, name)
         example = about.example or f"{value:g}"
         yield name, Field(about.meaning, example, *_KINDS[about.kind].default(value))

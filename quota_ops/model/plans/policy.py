@@ -1,8 +1,9 @@
 """A cluster's policy: its scope, its protected entities, its guards and how runs behave."""
 
 import re
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from msgspec import Struct, field
 
@@ -88,12 +89,14 @@ EVERYTHING = (_any(USER), _any(CLIENT_ID), _any(USER, CLIENT_ID), _any(IP))
 class ThresholdField(NamedTuple):
     """What cluster.yaml says of a threshold; without an example, its default is one.
 
-    `kind` is the kind of value: whole, percent, factor or byte_rate.
+    `kind` is the kind of value: whole, percent, factor or byte_rate. `strictest` is which of two
+    values blocks more plans.
     """
 
     kind: str
     meaning: str
     example: str = ""
+    strictest: Callable[..., Any] = min
 
 
 class GuardThresholds(Struct, frozen=True):
@@ -118,10 +121,13 @@ class GuardThresholds(Struct, frozen=True):
     ] = 10.0
     small_byte_rate: Annotated[
         float,
-        ThresholdField("byte_rate", "The smallest byte rate that a plan may introduce.", "16 KiB"),
+        ThresholdField(
+            "byte_rate", "The smallest byte rate that a plan may introduce.", "16 KiB", max
+        ),
     ] = STARVING_BYTES
     small_percentage: Annotated[
-        float, ThresholdField("percent", "The smallest percentage that a plan may introduce.")
+        float,
+        ThresholdField("percent", "The smallest percentage that a plan may introduce.", "", max),
     ] = STARVING_PERCENTAGE
     blast_radius: Annotated[
         int, ThresholdField("whole", "How many clients may get less by one plan.")
@@ -138,6 +144,12 @@ class GuardThresholds(Struct, frozen=True):
             "60",
         ),
     ] = None
+
+
+THRESHOLDS: Mapping[str, ThresholdField] = {
+    name: hint.__metadata__[0]
+    for name, hint in get_type_hints(GuardThresholds, include_extras=True).items()
+}
 
 
 class Memory(Struct, frozen=True):

@@ -8,11 +8,16 @@ from typing import Any, NamedTuple
 from msgspec.structs import replace
 
 from quota_ops.model.plans.ceilings import combine_ceilings
-from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
+from quota_ops.model.plans.policy import (
+    THRESHOLDS,
+    ApprovalPolicy,
+    DriftPolicy,
+    GuardThresholds,
+    Policy,
+)
 from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import FilterIndex
-from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.usage.throttling import CutUse, Throttling
 
@@ -44,11 +49,10 @@ def combine_strictly(applied: Policy | None, new: Policy) -> Policy:
 
 
 def _combine_thresholds(*sides: GuardThresholds) -> GuardThresholds:
-    limits = {key.small_guard for key in QUOTA_KEYS.values()}
     stricter: dict[str, Any] = {}
-    for name in GuardThresholds.__match_args__:
+    for name, about in THRESHOLDS.items():
         known = [value for side in sides if (value := getattr(side, name)) is not None]
-        stricter[name] = (max if name in limits else min)(known, default=None)
+        stricter[name] = about.strictest(known, default=None)
     return GuardThresholds(**stricter)
 
 
