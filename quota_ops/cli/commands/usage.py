@@ -147,7 +147,7 @@ def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
             "at": found.at,
             "brokers_seen": found.seen,
             "registered_brokers": found.brokers,
-            "other_brokers": found.others,
+            "other_brokers": found.others or (),
             "clients": clients,
         },
         rows=lambda: clients,

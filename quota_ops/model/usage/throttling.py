@@ -112,8 +112,7 @@ class ThrottledNow(Struct, frozen=True):
 
     `clients` are those with the longest wait, on the broker where it is longest, of `count`. Of
     `brokers`, the registered ones, `seen` were scraped. `others` are scraped brokers that are not
-    registered, as far as labels show it; `is_matched` is whether they do. `trouble` is why it is
-    unknown.
+    registered; None if labels do not show that. `trouble` is why it is unknown.
     """
 
     at: str
@@ -122,5 +121,4 @@ class ThrottledNow(Struct, frozen=True):
     seen: int = 0
     brokers: int = 0
     trouble: str | None = None
-    others: tuple[str, ...] = ()
-    is_matched: bool = True
+    others: tuple[str, ...] | None = ()

@@ -36,7 +36,7 @@ def describe_throttled(found: ThrottledNow) -> str:
         text += " whether their clients are of this cluster"
     elif found.seen > found.brokers > 0:
         text += f"; {explain_others(found.seen, found.brokers).rstrip('.')}"
-    elif found.count and not found.is_matched:
+    elif found.count and found.others is None:
         text += "; the labels of the scraped brokers do not show whether they are of this cluster"
     return f"{text}. A delay is the mean of the throttled responses, not a share of time."
 

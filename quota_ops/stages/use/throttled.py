@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from quota_ops.model.clusters.cluster_facts import BrokerFacts
-from quota_ops.model.clusters.scraped_brokers import ScrapedBrokers, match_brokers
+from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.usage.series import SeriesNames
@@ -35,15 +35,14 @@ def find_throttled(
 
     up, waits = read_throttle_times(source, now, patience)
     matched = match_brokers(up, brokers)
-    others = (matched or ScrapedBrokers()).others
+    others = None if matched is None else matched.others
     longest = sorted(waits.items(), key=lambda found: -found[1][1])[:most]
     found = ThrottledNow(
         iso_utc(now),
         count=len(waits),
-        seen=len(up) - len(others),
+        seen=len(up) - len(others or ()),
         brokers=len(brokers),
         others=others,
-        is_matched=matched is not None,
     )
     if not longest:
         return found
