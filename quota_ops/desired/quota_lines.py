@@ -173,4 +173,6 @@ def _make_quota(source: Source, owner: str, entry: _Entry) -> Quota:
         raise _Unread
     span = entry.places[next(kind for kind in ENTITY_TYPES if kind in names)]
     limits = tuple(entry.limits.values())
-    return Quota(source, owner, span, Entity.of(names), limits, entry.reason, ())
+    return Quota(
+        source, owner=owner, span=span, entity=Entity.of(names), limits=limits, reason=entry.reason
+    )

@@ -445,7 +445,7 @@ class Quota(NamedTuple):
     entity: Entity
     limits: tuple[Limit, ...]
     reason: str | None
-    silences: tuple[Silence, ...]
+    silences: tuple[Silence, ...] = ()
     derivation: str | None = None
     """Where it comes from, unless its line declares this entity alone: `list of 3`."""
     terms: Terms | None = None
@@ -544,14 +544,14 @@ def _read_entry(source: Source, node: yaml.Node, owner: str | None) -> Sequence[
     return [
         Quota(
             source,
-            owner,
-            span,
-            entity,
-            limits,
-            reason,
-            tuple([silence._replace(entity=entity.text) for silence in silences]),
-            derivation,
-            terms,
+            owner=owner,
+            span=span,
+            entity=entity,
+            limits=limits,
+            reason=reason,
+            silences=tuple([silence._replace(entity=entity.text) for silence in silences]),
+            derivation=derivation,
+            terms=terms,
         )
         for span, entity in entities
     ]

@@ -257,12 +257,11 @@ def _expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[
             name = member.entity.text
             yield Quota(
                 file.source,
-                file.owner,
-                member.span,
-                member.entity,
-                tuple(share[name] for share in shares if name in share),
-                group.reason,
-                (),
+                owner=file.owner,
+                span=member.span,
+                entity=member.entity,
+                limits=tuple(share[name] for share in shares if name in share),
+                reason=group.reason,
                 group=group.name,
             )
 
