@@ -115,7 +115,7 @@ class Approve(ApprovalOperator):
             needs_approval,
         )
         from quota_ops.model.stored import to_json
-        from quota_ops.runs.approvals import find_approval, record_decision
+        from quota_ops.runs.approvals import find_approval, follow_decision
         from quota_ops.stages.apply.approved_plan import refuse_unless_approves
         from quota_ops.store.ledger.decisions import new_decision
 
@@ -126,7 +126,7 @@ class Approve(ApprovalOperator):
                 return plan.digest
             if decision := find_approval(run.folder, plan):
                 self.log.info("%s approved this plan at %s", decision.by, decision.at)
-                record_decision(run.folder, decision, run.find_use)
+                follow_decision(run.folder, decision, run.find_use)
                 return plan.digest
             self._write_repairs(run)
             self._write_form(run)
@@ -150,13 +150,13 @@ class Approve(ApprovalOperator):
         self, context: "Context", event: dict[str, Any], pending: Mapping[str, Any] | None = None
     ) -> str:
         """Record the decision; return the approved digest, or fail."""
-        from quota_ops.runs.approvals import record_decision
+        from quota_ops.runs.approvals import follow_decision
 
         del context
         decision = _read_decision(event, pending or {})
         with log_errors(), open_run(self.cluster, self.run_store) as run:
             try:
-                record_decision(run.folder, decision, run.find_use)
+                follow_decision(run.folder, decision, run.find_use)
             except Refused:
                 with run.folder.stage("apply"):  # the run ends here: its report shows why
                     raise

@@ -29,17 +29,27 @@ def find_approval(folder: RunFolder, plan: Plan) -> Decision | None:
     )
 
 
-def record_decision(
+def follow_decision(
     folder: RunFolder,
     decision: Decision,
     find_use: Callable[[str], PrometheusConnection] = find_prometheus,
 ) -> None:
-    """Record a decision on the run's plan, and check the plan with the guards again.
+    """Record a decision on the run's plan, and check an approved plan with the guards again.
 
     Raises Refused when the decision is not an approval, has no reason, or is for another plan.
     """
-    plan, short, nothing = folder.plan(), decision.digest[:SHORT], state_unwritten(folder)
-    who = decision.by or "an unknown user"
+    plan, nothing = folder.plan(), state_unwritten(folder)
+    _require_review(plan, decision, nothing)
+    _record(folder, decision)
+    _require_approval(decision, nothing)
+    if plan.refused:
+        with folder.stage("plan"):
+            plan_changes(folder, find_use=find_use)
+
+
+def _require_review(plan: Plan, decision: Decision, nothing: str) -> None:
+    """Raise Refused, so that nothing is recorded, if a decision is not one about this very plan."""
+    who, short = decision.by or _UNKNOWN, decision.digest[:SHORT]
     if decision.digest != plan.digest:
         raise Refused(
             f"the decision of {who} is for plan {short}, and this plan is {plan.digest[:SHORT]}",
@@ -55,15 +65,6 @@ def record_decision(
             f"{who} approved plan {short} without a reason",
             f"{nothing} Run again with a reason: it is recorded.",
         )
-    _record(folder, decision)
-    if decision.said is DecisionKind.REJECTED:
-        why = f": {decision.reason}" if decision.reason else ""
-        raise Refused(f"{who} rejected plan {short}{why}", nothing)
-    if decision.said is DecisionKind.NOTHING:
-        raise Refused(f"plan {short} was not approved in time", nothing)
-    if plan.refused:
-        with folder.stage("plan"):
-            plan_changes(folder, find_use=find_use)
 
 
 def _record(folder: RunFolder, decision: Decision) -> None:
@@ -72,3 +73,16 @@ def _record(folder: RunFolder, decision: Decision) -> None:
     if is_new and decision.said is not DecisionKind.NOTHING:
         decisions.append(folder.records.approvals, decision)
     decisions.copy_to_run(folder, (decision,))
+
+
+def _require_approval(decision: Decision, nothing: str) -> None:
+    """Raise Refused if a person rejected the plan, or nobody decided in time."""
+    short = decision.digest[:SHORT]
+    if decision.said is DecisionKind.REJECTED:
+        why = f": {decision.reason}" if decision.reason else ""
+        raise Refused(f"{decision.by or _UNKNOWN} rejected plan {short}{why}", nothing)
+    if decision.said is DecisionKind.NOTHING:
+        raise Refused(f"plan {short} was not approved in time", nothing)
+
+
+_UNKNOWN = "an unknown user"

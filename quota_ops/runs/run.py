@@ -18,7 +18,7 @@ from quota_ops.model.plans.approval import Author, Decision, needs_approval
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.runs.progress import SILENT, Progress
-from quota_ops.runs.approvals import find_approval, record_decision
+from quota_ops.runs.approvals import find_approval, follow_decision
 from quota_ops.stages.apply.approved_plan import build_approval_error
 from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
@@ -195,7 +195,7 @@ def _find_approved(run: Run) -> str:
         decision = decision or (run.request_decision(made) if run.request_decision else None)
         if decision is None:
             raise build_approval_error(run.folder, made)
-        record_decision(run.folder, decision, run.find_use)
+        follow_decision(run.folder, decision, run.find_use)
     return made.digest if run.approve is None else run.approve
 
 
