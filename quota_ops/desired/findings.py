@@ -369,6 +369,8 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     limits of the whole cluster, which are known when the cluster is read.
     """
     ceilings = cluster.policy.ceilings
+    if not ceilings:
+        return
     each = {ceiling.owner: dict(ceiling.each) for ceiling in ceilings}
     remedy, sums = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], float](float)
     owners: set[str] = set()

@@ -112,7 +112,7 @@ class Source(Struct, frozen=True, dict=True):
     @cached_property
     def lines(self) -> list[str]:
         """The lines, without line ends."""
-        return _LINE_BREAK.split(self.text)
+        return _LINE_BREAK.split(self.text) if "\r" in self.text else self.text.split("\n")
 
     @cached_property
     def has_unseen(self) -> bool:

@@ -189,10 +189,10 @@ def parse_limit(key: QuotaKey, text: str) -> float:
 
     Raises ValueError with a message that continues the key's name: `must be greater than 0`.
     """
-    if text.strip() == UNLIMITED:
-        return key.unlimited
     if _DIGITS.fullmatch(text) and (number := float(text)) <= key.largest:  # nearly every limit
         return number
+    if text.strip() == UNLIMITED:
+        return key.unlimited
     match = _LIMIT.fullmatch(text.strip())
     if match is None or len(match["number"]) > _LONGEST:
         unit = " with an optional unit (for example MiB)" if key.unit == BYTES else ""
