@@ -32,15 +32,13 @@ from quota_ops.report.outline.outline import Topic, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.outline.row_table import Fold, fold_profiles
-from quota_ops.report.review.rows import (
+from quota_ops.report.review.rows import ReviewRows, find_place, split_rows
+from quota_ops.report.review.verdict import (
     UNJUDGED,
-    ReviewRows,
     count_rejected,
     describe_verdict,
-    find_place,
     is_shown,
     list_policy_changes,
-    split_rows,
     summarize_review,
 )
 

@@ -9,12 +9,8 @@ from quota_ops.model.finding import Problem
 from quota_ops.model.runs.review import ClusterReview, LaterChange, Review
 from quota_ops.report.outline.findings import findings_json
 from quota_ops.report.records.json_report import row_json
-from quota_ops.report.review.rows import (
-    describe_verdict,
-    list_policy_changes,
-    split_rows,
-    summarize_review,
-)
+from quota_ops.report.review.rows import split_rows
+from quota_ops.report.review.verdict import describe_verdict, list_policy_changes, summarize_review
 from quota_ops.store.places.json_text import in_ascii, json_text
 
 SCHEMA = 1
