@@ -137,8 +137,8 @@ class ChangedLimits:
     """The quotas of one key, by the text of their entity; those of unknown types are left out.
 
     `parts` has the parts of each entity. `own_users` are users with a limit of their own that
-    stays, `partly_own` those of them whose clients without a client id have none, and
-    `own_addresses` such addresses.
+    stays, and `own_addresses` such addresses. `partly_own` are users with a limit for any
+    client id, before or after the changes, and no limit that stays for clients without one.
     `own_ids` has the client ids of each user's pairs and, at None, those that have a default.
     """
 
@@ -160,7 +160,8 @@ class ChangedLimits:
             if change != NOT_STORED and (parts := _split(entity)):
                 self.parts[entity] = parts
                 self._add(entity, parts, change)
-        self.partly_own = {user for user in self.partly_own if (user, None) not in self._stored}
+        own = {user for user in self.partly_own if quotas.get(user, NOT_STORED).is_kept}
+        self.partly_own -= own
         self._of_anyone: dict[tuple[str | None, bool], Sides] = {}
 
     def _add(self, entity: str, parts: Parts, change: Change) -> None:
@@ -180,8 +181,8 @@ class ChangedLimits:
         if parts.client_id in {None, ANY_CLIENT_ID}:
             if user and is_kept:
                 self.own_users.add(user)
-                if parts.client_id:
-                    self.partly_own.add(user)
+            if user and parts.client_id:
+                self.partly_own.add(user)
             return
         self.own_ids[user][parts.client_id] = None
         if user and is_kept:

@@ -268,6 +268,7 @@ class _Effects:
                 judged.append(ClassEffect(both.before, both.after, user, client_id))
         partly = set() if user or needs_client_id else limits.partly_own
         users = set() if user else limits.own_users - partly
+        partly = partly.difference(limits.parts)  # the row of a user's own quota says it of them
         own, named = 0, [*_first(users)]
         found: dict[tuple[object, ...], ClassEffect] = {}
         for some, count, sides in groups:
