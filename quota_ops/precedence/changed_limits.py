@@ -22,7 +22,7 @@ _OTHER = ""
 _NAMED = 2
 _FORMS = {None: 0, False: 1, True: _NAMED}
 _Level = tuple[tuple[str, ...], int, int]
-_LEVELS: list[_Level] = [
+LEVELS_BY_FORM: list[_Level] = [
     (level.types, _FORMS[own.get(USER)], _FORMS[own.get(CLIENT_ID)])
     for level in LEVELS
     for own in (dict(level.own),)
@@ -30,8 +30,8 @@ _LEVELS: list[_Level] = [
 """Of each level: its types, and what it has of users and of client ids: 0 for nothing, 1 for the
 default, 2 for a name."""
 _PAIR, _USER = LEVELS[0].types, LEVELS[2].types
-_LEVELS_OF_USER = [level for level in _LEVELS if level[1] == _NAMED]
-_LEVELS_OF_ANYONE = [level for level in _LEVELS if level[1] != _NAMED]
+_LEVELS_OF_USER = [level for level in LEVELS_BY_FORM if level[1] == _NAMED]
+_LEVELS_OF_ANYONE = [level for level in LEVELS_BY_FORM if level[1] != _NAMED]
 
 
 class Change(Struct, frozen=True):
@@ -157,7 +157,7 @@ class ChangedLimits:
         """The users with a quota for any client id, or with pairs that are added or removed."""
         self.has_client_id_defaults = False
         for entity, change in quotas.items():
-            if change != NOT_STORED and (parts := _split(entity)):
+            if change != NOT_STORED and (parts := split_entity(entity)):
                 self.parts[entity] = parts
                 self._add(entity, parts, change)
         own = {user for user in self.partly_own if quotas.get(user, NOT_STORED).is_kept}
@@ -274,7 +274,7 @@ class ChangedLimits:
         return Sides(before, after, if_kept or after)
 
 
-def _split(entity: str) -> Parts | None:
+def split_entity(entity: str) -> Parts | None:
     """Return the parts of an entity's text; None if a type is not Apache Kafka's."""
     texts = entity.split(",")
     if '"' in entity:

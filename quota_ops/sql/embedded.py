@@ -4,6 +4,7 @@ import logging
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import starmap
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -14,8 +15,11 @@ import pyarrow as pa
 from quota_ops.model.history.history import DRIFTS, UNSENT
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.difference import HISTORY_KINDS
-from quota_ops.model.quotas.tables import OVERRIDES, Table
+from quota_ops.model.quotas.rows import OverrideRow
+from quota_ops.model.quotas.tables import DESIRED, OVERRIDES, Table
 from quota_ops.model.runs.outcome import ATTEMPTED
+from quota_ops.precedence.changed_limits import split_entity
+from quota_ops.precedence.overrides import DeclaredQuota, OtherQuota, find_overrides
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
 from quota_ops.store.places import parquet
@@ -50,18 +54,34 @@ class EmbeddedEngine:
                 db.register(table.name, pa.concat_tables(rows))
             with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
                 db.execute(f"CREATE TABLE differences AS {text.read_sql('diff')}")
-            overrides = parquet.from_rows(OVERRIDES, [])
-            if db.execute(text.MAY_OVERRIDE).fetchone():
-                with timed(_log, logging.DEBUG, "overrides.sql in DuckDB"):
-                    others = db.execute(text.OTHER_ADDRESSES).fetchall()
-                    db.register("spellings", text.respell(entity for (entity,) in others))
-                    for view in text.OVERRIDE_VIEWS:
-                        db.execute(f"CREATE TABLE {view} AS {text.read_sql(view)}")
-                    overrides = db.table("overrides").to_arrow_table()
-            else:
-                db.register("overrides", overrides)
-            with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
-                return overrides, db.sql(text.batches_text()).to_arrow_table()
+            return _complete(db)
+
+
+def complete(differences: pa.Table, desired: Place) -> tuple[pa.Table, ...]:
+    """Return RESULTS of what another engine compared, with the file of DESIRED."""
+    with open_database() as db:
+        db.register("differences", differences)
+        return _complete(db, desired)
+
+
+def _complete(db: duckdb.DuckDBPyConnection, unread: Place | None = None) -> tuple[pa.Table, ...]:
+    """Return RESULTS of the table `differences`; `unread` is the file of `desired`, if not read."""
+    others = [OtherQuota(*row) for row in db.execute(text.OTHER_QUOTAS).fetchall()]
+    rows: list[OverrideRow] = []
+    if any(other.side for other in others):
+        with timed(_log, logging.DEBUG, "overrides"):
+            if unread:
+                rows_of_git = parquet.from_bytes(DESIRED, read_file(unread), str(unread))
+                db.register("desired", rows_of_git)
+            parts = map(split_entity, (other.entity for other in others))
+            users = {part.user for part in parts if part and part.user}
+            near = {"keys": [*{other.key for other in others}], "users": [*users]}
+            declared = db.execute(text.DECLARED_QUOTAS, near).fetchall()
+            rows = find_overrides(others, starmap(DeclaredQuota, declared))
+    overrides = parquet.from_rows(OVERRIDES, rows)
+    db.register("overrides", overrides)
+    with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
+        return overrides, db.sql(text.batches_text()).to_arrow_table()
 
 
 def fold_history(
@@ -144,9 +164,10 @@ def open_database(**settings: str | int) -> Iterator[duckdb.DuckDBPyConnection]:
     resident = _read_resident()
     try:
         with TemporaryDirectory(prefix="quota-ops-") as folder, ExitStack() as ending:
-            started = ending.enter_context(
-                idle.pop() if idle else duckdb.connect(config={**settings})
-            )
+            try:  # without a check before, because threads share the list
+                started = ending.enter_context(idle.pop())
+            except IndexError:
+                started = ending.enter_context(duckdb.connect(config={**settings}))
             started.execute("SET temp_directory = $1", [folder])
             started.execute("ATTACH ':memory:' AS own")
             with started.cursor() as db:

@@ -5,7 +5,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from functools import partial
 from importlib.resources import as_file, files
 from types import MappingProxyType
 from typing import Any
@@ -18,10 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.errors import MissingTool, QuotaOpsError
 from quota_ops.model.moment import timed
-from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, HOLDS, OVERRIDES, Table
+from quota_ops.model.quotas.tables import CLUSTERS, DESIRED, DIFFERENCES, HOLDS, Table
 from quota_ops.sql import text
 from quota_ops.sql.attempt import DiffAttempt
-from quota_ops.sql.job import SIDES, ComparedRun, EngineFailed
+from quota_ops.sql.embedded import complete
+from quota_ops.sql.job import RESULTS, SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.spark_archive import KEEP_CODE, SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
 from quota_ops.sql.spark_s3 import list_settings
@@ -32,15 +35,10 @@ from quota_ops.store.places.place import Place
 _log = logging.getLogger(__name__)
 COMPARED = replace(DIFFERENCES, name="_compared")
 """The differences before overriding rows are marked, and batches numbered."""
+_COMPLETED = 4
+"""Of how many runs the driver completes the differences at the same time."""
 SMALL_SIDES = (HOLDS, CLUSTERS)
 """What the driver reads through the store: few rows for each cluster."""
-_OF_OVERRIDES = {
-    # Spark derives constraints of each column from all others, which takes minutes here.
-    "spark.sql.constraintPropagation.enabled": "false",
-    # The rows are few: those of the users and client ids that unmanaged rows concern.
-    "spark.sql.autoBroadcastJoinThreshold": "10MB",
-}
-"""Settings of a session while it computes the overrides."""
 LARGE_JVM = "-XX:+UseSerialGC"
 SMALL_BYTES = 1_000_000
 """Bytes of Parquet, about 50,000 rows, below which planning and compiling is most of the work."""
@@ -64,38 +62,43 @@ class SparkEngine:
     def diff(self, runs: Sequence[ComparedRun]) -> None:
         """Write the tables RESULTS to each run folder.
 
-        Executors read the large sides and write the results. Raises EngineFailed, and InvalidInput
-        if another attempt for one of the runs ended first.
+        Executors read the large sides and write what differs. The driver completes that, run by
+        run. Raises EngineFailed, and InvalidInput if another attempt for one of the runs ended
+        first.
         """
         sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
         is_small = len(runs) == 1 and measure_sides([runs[0].folder]) < SMALL_BYTES
         with DiffAttempt.begin(runs) as attempt:
             folders = {run.cluster: str(number) for number, run in enumerate(runs)}
-            self.write_results(sides, folders, attempt.place, SMALL_RUN if is_small else {})
+            self.compare(sides, folders, attempt.place, SMALL_RUN if is_small else {})
+            with ThreadPoolExecutor(_COMPLETED) as threads:  # waits for the store
+                desired = sides[DESIRED]
+                for _ in threads.map(partial(_complete, attempt.place), folders.values(), desired):
+                    pass
             attempt.publish()
 
-    def write_results(
+    def compare(
         self,
         sides: Mapping[Table[Any], Sequence[Place]],
         folders: Mapping[str, str],
         to: Place,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Write RESULTS to `to`/TABLE/folder=NAME; `folders` has names by cluster.
+        """Write COMPARED to `to`/TABLE/folder=NAME; `folders` has names by cluster.
 
-        Each folder has one file, in the order of the tables. A cluster without rows gets none.
+        Each folder has one file, in order. A cluster without rows gets none.
         """
         # A broadcast passes through the driver, and Spark chooses it by compressed size, which says
         # little about memory. So only tables with a hint are broadcast.
         only_hints = {"spark.sql.autoBroadcastJoinThreshold": "-1"}
         try:
             with change_settings(self._spark, only_hints | dict(settings)):
-                self._write_results(sides, folders, to)
+                self._compare(sides, folders, to)
         except (PySparkException, Py4JJavaError) as error:
             why = explain_failure(error)
             raise EngineFailed(f"Spark cannot compare the runs: {why}") from error
 
-    def _write_results(
+    def _compare(
         self, sides: Mapping[Table[Any], Sequence[Place]], folders: Mapping[str, str], to: Place
     ) -> None:
         for table, places in sides.items():
@@ -104,40 +107,10 @@ class SparkEngine:
         by_cluster = self._spark.createDataFrame(names).hint("broadcast")
         with timed(_log, logging.DEBUG, "diff.sql in Spark"):
             found = self._spark.sql(text.read_sql("diff")).join(by_cluster, "cluster")
-            self._write(found, COMPARED, ("cluster", "entity", "key"), to)
-        if not any(leaf.path.endswith(".parquet") for leaf in (to / COMPARED.name).walk()):
-            return  # nothing differs: skip batches.sql, whose planning takes time
-        # cached, because the rows are examined, batched and stored
-        written = self._read_parquet(COMPARED, to / COMPARED.name)
-        written.createOrReplaceTempView(DIFFERENCES.name)
-        if self._spark.sql(text.MAY_OVERRIDE).collect():
-            with timed(_log, logging.DEBUG, "overrides.sql in Spark"):
-                overrides = self._write_overrides(by_cluster, to)
-        else:
-            overrides = self._spark.createDataFrame([], spark_schema(OVERRIDES))
-        overrides.createOrReplaceTempView(OVERRIDES.name)
-        with timed(_log, logging.DEBUG, "batches.sql in Spark"):
-            found = self._spark.sql(text.batches_text()).join(by_cluster, "cluster")
-            self._write(found, DIFFERENCES, ("cluster", "entity", "key"), to)
-
-    def _write_overrides(self, by_cluster: DataFrame, to: Place) -> DataFrame:
-        """Write OVERRIDES, and return what was written."""
-        spark, order = self._spark, ("cluster", "entity", "key", "declared_entity")
-        *views, last = text.OVERRIDE_VIEWS
-        others = spark.sql(text.OTHER_ADDRESSES).collect()
-        respelled = text.respell(row.entity for row in others)
-        # With its types, because Spark Connect finds none in a table without rows.
-        spellings = spark.createDataFrame(respelled, "entity string, respelled string")
-        spellings.createOrReplaceTempView("spellings")
-        with change_settings(spark, _OF_OVERRIDES):
-            for view in views:  # written, because Spark would plan each again in every later one
-                place = hadoop_uri(to / f"_{view}")
-                found = spark.sql(text.read_sql(view))
-                found.write.parquet(place)
-                spark.read.schema(found.schema).parquet(place).createOrReplaceTempView(view)
-            found = spark.sql(text.read_sql(last)).join(by_cluster, "cluster")
-            self._write(found, OVERRIDES, order, to)
-        return self._read_parquet(OVERRIDES, to / OVERRIDES.name)
+            rows = found.select("folder", *COMPARED.names).repartition("folder")
+            rows = rows.sortWithinPartitions("folder", "cluster", "entity", "key")
+            write = rows.write.partitionBy("folder").option("maxRecordsPerFile", 0)
+            write.parquet(hadoop_uri(to / COMPARED.name))
 
     def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
         """Return a side: a small one through the store, a large one read by the executors."""
@@ -159,10 +132,16 @@ class SparkEngine:
         read = read.option("ignoreCorruptFiles", False).option("ignoreMissingFiles", False)
         return read.parquet(*map(hadoop_uri, places))
 
-    def _write(self, rows: DataFrame, table: Table[Any], order: Sequence[str], to: Place) -> None:
-        rows = rows.select("folder", *table.names).repartition("folder")
-        write = rows.sortWithinPartitions("folder", *order).write.partitionBy("folder")
-        write.option("maxRecordsPerFile", 0).parquet(hadoop_uri(to / table.name))
+
+def _complete(attempt: Place, folder: str, desired: Place) -> None:
+    """Write RESULTS of the rows of COMPARED in a folder, if it has any."""
+    written = attempt / COMPARED.name / f"folder={folder}"
+    for name in written.list():
+        if name.endswith(".parquet"):
+            rows = parquet.from_bytes(COMPARED, read_file(written / name), str(written))
+            for table, found in zip(RESULTS, complete(rows, desired), strict=True):
+                content = parquet.to_bytes(table, parquet.conform(table, found))
+                (attempt / table.name / f"folder={folder}" / "part-0.parquet").replace(content)
 
 
 def spark_schema(table: Table[Any]) -> str:

@@ -1,16 +1,13 @@
 """The SQL that both engines run, with the limits of a batch."""
 
-from collections.abc import Iterable
 from importlib.resources import files
-
-import pyarrow as pa
 
 from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.entity import MAX_NAME_BYTES
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.usage.digest import BASE, LARGEST_RATE
-from quota_ops.precedence.resolution import LEVELS, find_shortest
+from quota_ops.precedence.resolution import LEVELS
 
 
 def read_sql(name: str, **values: object) -> str:
@@ -41,34 +38,22 @@ def batches_text(max_keys: int = MAX_KEYS, max_bytes: int = MAX_BYTES) -> str:
     return read_sql("batches", columns=columns, max_keys=max_keys, max_bytes=max_bytes, whole=whole)
 
 
-MAY_OVERRIDE = """\
-SELECT 1 AS found FROM differences WHERE after IS NULL AND before IS NOT NULL
-AND action IN ('report', 'held', 'clear')
-AND COALESCE(hands_off, 'protected') IN ('protected', 'newly protected') LIMIT 1"""
-"""A row if there is a quota that may override others; otherwise none does."""
-
-
-OTHER_ADDRESSES = """\
-SELECT DISTINCT entity FROM differences WHERE entity LIKE 'ip=%' AND entity <> 'ip=<default>'
-AND after IS NULL AND before IS NOT NULL AND action IN ('report', 'held', 'clear')"""
-"""The addresses, as entities, that the cluster stores and Git does not declare."""
-
-
-def respell(entities: Iterable[str]) -> pa.Table:
-    """Return the table `spellings`: addresses that Git spells otherwise, and how, as entities.
-
-    Null for a host name, which a broker may resolve to any address.
-    """
-    rows = [
-        {"entity": entity, "respelled": shortest}
-        for entity in entities
-        if (shortest := find_shortest(entity)) != entity
-    ]
-    return pa.Table.from_pylist(rows, pa.schema({"entity": pa.string(), "respelled": pa.string()}))
-
-
-OVERRIDE_VIEWS = ("entities", "levels", "unmanaged", "client_ids", "sampled", "overrides")
-"""The views of the overrides, in the order in which they are made of each other."""
+OTHER_QUOTAS = """\
+SELECT cluster, key, entity, before, held, CASE
+  WHEN action = 'clear' THEN 'leaving'
+  WHEN hands_off = 'protected' THEN 'protected'
+  WHEN kind <> 'not_judged' AND COALESCE(hands_off, 'newly protected') = 'newly protected'
+    THEN 'unmanaged'
+END AS side
+FROM differences
+WHERE after IS NULL AND before IS NOT NULL AND action IN ('report', 'held', 'clear')"""
+"""The quotas that only the cluster has, and no run sets."""
+DECLARED_QUOTAS = """\
+SELECT cluster, key, entity, value, owner, file, line FROM desired
+WHERE key IN (SELECT UNNEST($keys::TEXT[])) AND (
+  POSITION('user=' IN entity) = 0 OR POSITION('"' IN entity) > 0 OR entity LIKE '%user=<default>'
+  OR SUBSTR(entity, POSITION('user=' IN entity)) IN (SELECT UNNEST($users::TEXT[])))"""
+"""The declared quotas of these keys, without those of single users that are not in $users."""
 
 
 def history_text(view: str) -> str:

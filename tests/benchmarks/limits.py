@@ -25,7 +25,7 @@ except SystemExit as end:
 """
 _WITHOUT = """\
 plan.find_plan_effects = lambda *_: {}
-text.MAY_OVERRIDE = "SELECT 1 WHERE FALSE"
+text.OTHER_QUOTAS += " AND FALSE"
 """
 _LARGE = 100_000
 

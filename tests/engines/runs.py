@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
@@ -21,7 +20,7 @@ from quota_ops.model.quotas.tables import (
     LEDGER,
     Table,
 )
-from quota_ops.sql.embedded import EmbeddedEngine
+from quota_ops.sql.embedded import EmbeddedEngine, complete
 from quota_ops.sql.job import RESULTS, SIDES
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
@@ -92,14 +91,14 @@ def decide_all(
     places = {table: [open_place(file)] for table, file in sides.items()}
     if isinstance(engine, EmbeddedEngine):
         return list(engine.decide(places))
-    written = path / f"written-{uuid4().hex}"
-    engine.write_results(places, dict.fromkeys(clusters, "all"), open_place(written))
-    found = []
-    for table in RESULTS:
-        files = list((written / table.name / "folder=all").glob("*.parquet"))
-        assert len(files) <= 1
-        found.append(pq.read_table(files[0]) if files else parquet.from_rows(table, []))
-    return found
+    written = open_place(path / f"written-{uuid4().hex}")
+    engine.compare(places, dict.fromkeys(clusters, "all"), written)
+    files = list((path / written.name / "_compared" / "folder=all").glob("*.parquet"))
+    assert len(files) <= 1
+    if not files:
+        return [parquet.from_rows(table, []) for table in RESULTS]
+    compared = parquet.from_bytes(DIFFERENCES, files[0].read_bytes(), str(files[0]))
+    return list(complete(compared, places[DESIRED][0]))
 
 
 def decide_clusters(

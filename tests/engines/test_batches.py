@@ -6,13 +6,11 @@ import duckdb
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES
 from quota_ops.sql import text
-from quota_ops.sql.spark import SparkEngine, spark_schema
 from quota_ops.store.places import parquet
 from tests.engines.runs import Sides
 
@@ -143,27 +141,3 @@ def test_the_bound_that_brokers_refuse_is_kept(decided: dict[str, list[Differenc
 
     assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]
     assert [row.batch for row in rows if row.after is None] == [2]
-
-
-def test_both_engines_number_alike(spark: SparkEngine) -> None:
-    """Names of any script, many clusters, small bounds: Spark numbers as DuckDB does."""
-    assert spark is not None
-    names = ("alice", "Ünïcode", "日本", "🐟", "zoë", 'user="quoted, name"', "~")
-    writes = [
-        (f"c{cluster}", f"user={name}{number}", key, None if number % 3 == 0 else 2.0)
-        for cluster in range(3)
-        for number in range(12)
-        for name in names[cluster:]
-        for key in KEYS[: 1 + number % 3]
-    ]
-    differences = differences_of(writes)
-    bounds = (10, 700)
-
-    session = SparkSession.active()
-    session.createDataFrame(differences).createOrReplaceTempView("differences")
-    none = session.createDataFrame([], spark_schema(OVERRIDES))
-    none.createOrReplaceTempView("overrides")
-    by_spark = parquet.conform(DIFFERENCES, session.sql(text.batches_text(*bounds)).toArrow())
-
-    assert list(parquet.to_rows(by_spark)) == list(parquet.to_rows(by_duckdb(differences, *bounds)))
-    assert len(by_spark["batch"].unique()) > 20
