@@ -172,6 +172,8 @@ def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
         ("drift__1", "'drift__1' matches 2 runs: demo/drift__1, other/drift__1"),
         ("r", "'r' matches 7 runs: demo/r1, demo/r2, demo/r3, demo/r4, demo/r5 and 2 more"),
         ("xyz", "there is no run 'xyz' in the run store ROOT"),
+        ("", "the name of the run is empty"),
+        (" ", "the name of the run is empty"),
         ("x" * 5000, f"there is no run '{'x' * 5000}' in the run store ROOT"),
         ("nowhere/last", "the run store ROOT has no run of a cluster 'nowhere'"),
         ("../demo/last", "../demo/last is not a run folder: it has no run.json"),

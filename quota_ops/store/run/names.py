@@ -32,6 +32,8 @@ def find_run(
     `find_cluster`. With `last_write`, `last` is the last run that wrote to a cluster. Raises
     InvalidInput if no run or more than one matches, like `find_cluster`, and for a copy of a run.
     """
+    if not wanted.strip():  # such as a variable of the shell that is not set
+        raise InvalidInput("the name of the run is empty", _LIST)
     found = _find_run(store, wanted, last_write=last_write, own=own)
     found.refuse_copy()
     return found
