@@ -109,3 +109,13 @@ def test_a_row_that_a_broker_lost_is_reported_though_it_was_in_sync() -> None:
         RowStatus.UNMANAGED: 2,
     }
     assert count_statuses(report).keys() == set(RowStatus)
+
+
+def test_rows_stay_with_their_report() -> None:
+    """What is derived from one report is not lost when another thread derives that of its own."""
+    first, second = report_of(SET), report_of(REPAIR)
+    rows, counts = report_rows(first), count_statuses(first)
+    assert report_rows(second) != rows
+    assert (report_rows(first), count_statuses(first)) == (rows, counts)
+    assert report_rows(first) is rows
+    assert count_statuses(first) is counts

@@ -1,8 +1,9 @@
 """The report of a run, and its line in the list of runs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Any, NamedTuple
+from functools import wraps
+from typing import Any, Concatenate, NamedTuple, ParamSpec, TypeVar
 
 from msgspec import Struct
 
@@ -63,10 +64,10 @@ class Record(NamedTuple):
     """Its rows; an adopt or a release leaves their values as they are."""
 
 
-class Report(Struct, frozen=True, eq=False):
+class Report(Struct, frozen=True, eq=False, dict=True):
     """The data of one run for its reports; parts that the run did not reach are None or empty.
 
-    A report equals only itself, so that values derived from its rows are cached by identity.
+    A report equals only itself, and keeps what `once_per_report` has derived from its rows.
     """
 
     cluster: str
@@ -177,6 +178,29 @@ class Report(Struct, frozen=True, eq=False):
     def skipped(self) -> int:
         """How many rows verify did not compare, because they are held or were not written."""
         return max((broker.left for broker in self.brokers), default=0)
+
+
+_Options = ParamSpec("_Options")
+_Derived = TypeVar("_Derived")
+
+
+def once_per_report(
+    derive: Callable[Concatenate[Report, _Options], _Derived],
+) -> Callable[Concatenate[Report, _Options], _Derived]:
+    """Keep what a function derives from a report with that report, for its other callers.
+
+    A task that works on many clusters derives the rows of several reports at the same time.
+    """
+
+    @wraps(derive)
+    def find(report: Report, /, *args: _Options.args, **options: _Options.kwargs) -> _Derived:
+        kept, name = report.__dict__, f"{derive.__name__}{args}{options}"
+        if name not in kept:
+            kept[name] = derive(report, *args, **options)
+        found: _Derived = kept[name]
+        return found
+
+    return find
 
 
 class RunSummary(Struct, frozen=True):

@@ -20,7 +20,7 @@ from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.quotas.specification import format_flags
-from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.report import Report, once_per_report
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.row_status import ReportRow, RowStatus, find_respelled, report_rows
 from quota_ops.report.outline.sentences import is_accepted
@@ -212,13 +212,13 @@ def _explain_left_alone(row: ReportRow, plan: Plan) -> str:
     return ""
 
 
-@lru_cache(maxsize=1)
+@once_per_report
 def _find_wait(report: Report) -> str:
     """Return what the next run waits for before it reverts anything; empty if for nothing."""
     return _find_obstacle(report) or ("" if report.plan is None else _list_decisions(report.plan))
 
 
-@lru_cache(maxsize=1)  # it reads all outcomes, and a page has a row for each of them
+@once_per_report  # it reads all outcomes, and a page has a row for each of them
 def _find_obstacle(report: Report) -> str:
     """Return why no run can apply the plan, even if it is approved; empty if one can."""
     if failure := report.provenance.failure:

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from functools import lru_cache
 from itertools import groupby
 from operator import attrgetter
 
@@ -26,7 +25,7 @@ from quota_ops.model.quotas.difference import (
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
-from quota_ops.model.runs.report import Origin, Report
+from quota_ops.model.runs.report import Origin, Report, once_per_report
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 
@@ -153,7 +152,7 @@ def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
 
 
 # Every output needs the rows; if all of them differ, this takes a third of a reconcile.
-@lru_cache(maxsize=1)
+@once_per_report
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, the riskiest first: those that a guard blocks."""
     verdicts = {verdict.id: verdict for verdict in report.verdicts}
@@ -334,7 +333,7 @@ def _unplanned(cluster: str, verdict: RowVerdict, declared: DesiredRow | None) -
     return ReportRow(difference, RowStatus.UNSETTLED, verdict=verdict, planned=False)
 
 
-@lru_cache(maxsize=1)
+@once_per_report
 def count_in_sync(report: Report) -> int:
     """Return the number of Git's quotas that the cluster stores after the run, as far as known."""
     overridden = find_overridden(report)
@@ -348,7 +347,7 @@ def count_in_sync(report: Report) -> int:
     return count_statuses(report)[RowStatus.IN_SYNC] + written - unseen
 
 
-@lru_cache(maxsize=1)
+@once_per_report
 def find_overridden(report: Report) -> frozenset[Key]:
     """Return the declared rows that are not in force for all of their clients.
 
@@ -374,7 +373,7 @@ def count_not_in_force(report: Report) -> int:
     return sum(key.entity not in held for key in find_overridden(report) - differ)
 
 
-@lru_cache(maxsize=1)
+@once_per_report
 def count_statuses(report: Report) -> Mapping[RowStatus, int]:
     """Return the number of rows of each status, including zeros, in the order of the bar."""
     rows = report_rows(report)

@@ -3,10 +3,9 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from functools import lru_cache
 from typing import NamedTuple
 
-from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.report import Report, once_per_report
 from quota_ops.model.runs.stages import StageStatus, has_not_ended
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
@@ -58,7 +57,7 @@ class Summary(NamedTuple):
         return f"{'; '.join((self.fact, *self.details))}."
 
 
-@lru_cache(maxsize=2)
+@once_per_report
 def summarize(report: Report, named: str | None = None) -> Summary:
     """Return whether the cluster matches Git; `named` is its name as the output formats it."""
     summary = _summarize(report, named)
