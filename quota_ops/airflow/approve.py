@@ -14,7 +14,7 @@ from quota_ops.airflow.errors import log_errors
 from quota_ops.airflow.links import find_page_link
 from quota_ops.airflow.notify import News, Notify, send_notification
 from quota_ops.airflow.runs import ClusterFolder, open_run
-from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
+from quota_ops.model.errors import Claimed, InvalidInput, QuotaOpsError, Refused
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -163,7 +163,10 @@ class Approve(ApprovalOperator):
         return decision.digest
 
     def _write_repairs(self, run: "Run") -> None:
-        """Write and verify the repairs of a blocked plan; the form shows it if that failed."""
+        """Write and verify the repairs of a blocked plan; the form shows it if that failed.
+
+        Raises Claimed while another process writes: its artifacts are not complete yet.
+        """
         from quota_ops.runs.run import is_waiting, run_stage
         from quota_ops.store.run.claim import claim_run
 
@@ -172,6 +175,8 @@ class Approve(ApprovalOperator):
                 with claim_run(run.folder) as folder:
                     for stage in ("apply", "verify"):
                         run_stage(replace(run, folder=folder), stage)
+        except Claimed:
+            raise
         except QuotaOpsError as error:
             self.log.warning("%s", error)
 
