@@ -44,6 +44,10 @@ FALLBACK = "fallback"
 """The extra of such a connection: the connection to use while its server does not respond."""
 JOB = "spark_jobs.diff_quotas"
 """The module of the job; each host has its file at its own path."""
+_WITHOUT_SERVER = (
+    f"Start the server (in the sandbox: quota-ops down, then quota-ops up), or correct the Airflow "
+    f"connection {SPARK}. Meanwhile, quota-ops plan CLUSTER compares without Spark."
+)
 LOCAL = '{"conn_type": "spark", "host": "local[*]"}'
 
 
@@ -146,7 +150,7 @@ def _has_compared(spark: Connection, places: Sequence[Place]) -> bool:
             diff_quotas(session, places)
     except ServerUnreachable as error:
         if not spark.extra_dejson.get(FALLBACK):
-            raise SparkFailed(error.message, error.remedy) from error
+            raise SparkFailed(error.message, _WITHOUT_SERVER) from error
         _log.warning("%s", error.message)
         return False
     except EngineFailed as error:
