@@ -425,6 +425,15 @@ def test_a_lost_ledger_or_a_wrong_run_store_is_no_agreement(lab: Lab) -> None:
         assert "cannot judge: the ledger was not read" in comment.splitlines()[0]
         assert detail in comment
 
+    lab.records.ledger_end.delete()
+    lost = "no ledger, although runs have begun to apply: it is lost, or none of them has written"
+    code, comment = review(lab)
+    plan = lab.call("plan", "demo").stdout
+    assert (code, f"the run store has {lost}" in comment) == (6, True), comment
+    assert f"\nThis run read {lost}" in plan, plan
+    assert "or take over what Git declares: quota-ops adopt demo --all --reason TEXT\n" in plan
+    assert "No ledger of this cluster yet" not in plan
+
 
 def test_a_repair_of_main_is_not_judged(lab: Lab) -> None:
     """Nothing is green about a branch whose merge base does not parse, and the guards still look.

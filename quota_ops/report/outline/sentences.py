@@ -281,6 +281,16 @@ def describe_needless_retirements(needless: Sequence[tuple[int, str]]) -> Iterat
 _OLD_LEDGER = "This run read {}. The kinds and owners of rows may be wrong."
 
 
+def _describe_old_ledger(report: Report) -> Iterator[str]:
+    """Yield why the ledger is not the newest one, and how to replace one that is lost."""
+    if report.old_ledger:
+        words = _OLD_LEDGER.format(report.old_ledger)
+        if report.plan and report.plan.ledger is None:
+            adopt = command("adopt", report.cluster, "--all", reason="TEXT")
+            words += f" Restore the ledger, or take over what Git declares: {adopt}"
+        yield words
+
+
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """Return why quotas may not apply or may be outdated; see `describe_callback` for `quoted`."""
     callback = describe_callback(report.facts, quoted)
@@ -295,7 +305,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([late] if (late := describe_late_limits(report.facts)) else []),
         *([clock] if (clock := describe_clock_lead(report.clock_lead)) else []),
         *describe_metadata(report.metadata),
-        *([_OLD_LEDGER.format(report.old_ledger)] if report.old_ledger else []),
+        *_describe_old_ledger(report),
         *map(quoted, describe_owner_changes(report.owner_changes, report.plan)),
         *([foreign] if (foreign := _describe_foreign_rows(report)) else []),
         *([unread] if (unread := _describe_unread_rows(report)) else []),

@@ -9,11 +9,16 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store.ledger import claims
 from quota_ops.store.places.numbered_files import is_file_name, read_file
 from quota_ops.store.places.run_store import ClusterStore
 
 KIND = "parquet"
 """The file type of ledgers."""
+_NO_LEDGER = (
+    "no ledger, although runs have begun to apply: it is lost, or none of them has written or "
+    "verified anything"
+)
 _END = re.compile(r"(\S+) ([0-9a-f]{64})")
 
 
@@ -55,12 +60,14 @@ def explain_old_copy(
 ) -> str | None:
     """Return why the ledger file that was read may be of an older copy; None if it is the newest.
 
-    Without a record, any ledger may be an older copy. Raises InvalidInput if the file of the record
+    Without a record, any ledger may be an older copy, and a claim shows that there was a ledger, or
+    that its run ended before it wrote one. Raises InvalidInput if the file of the record
     cannot be read.
     """
     if end is None:
         unknown = "the run store has no record of its newest file (ledger_ends is lost or damaged)"
-        return None if read_file is None else f"a ledger that may be an older copy: {unknown}"
+        lost = _NO_LEDGER if claims.last_number(records) else None
+        return lost if read_file is None else f"a ledger that may be an older copy: {unknown}"
     if read_file is None:
         return f"no ledger: its newest file, {end.name}, is lost"
     if read_file < end.name:
