@@ -144,18 +144,18 @@ class Repository(Struct, frozen=True):
         A tag counts with `tags/` before its name only: everybody who may push can add one with the
         name of a branch.
         """
-        for ref in (name, f"refs/remotes/{name}", f"refs/heads/{name}"):
-            if found := self._show_ref(ref):
-                return found
-        if self._show_ref(f"refs/tags/{re.split('[~^@:]', name, maxsplit=1)[0]}"):
+        commits = (name, f"refs/remotes/{name}", f"refs/heads/{name}")
+        tag = f"refs/tags/{re.split('[~^@:]', name, maxsplit=1)[0]}"
+        # It also lists the refs below these names.
+        listed = self._run("for-each-ref", "--format=%(objectname) %(refname)", *commits, tag)
+        lines = os.fsdecode(listed).split("\n")  # a name can contain other white space
+        found = {ref: commit for commit, _, ref in (line.partition(" ") for line in lines)}
+        if ref := next(filter(found.get, commits), None):
+            return found[ref]
+        if tag in found:
             return None
         parse = ("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
         return self._run(*parse, accepted=(0, 1, _FATAL)).decode().strip() or None
-
-    def _show_ref(self, ref: str) -> str | None:
-        """Return the commit or tag id of a ref by its full name; None if there is none."""
-        shown = self._run("show-ref", "--verify", "--hash", ref, accepted=(0, 1, _FATAL))
-        return shown.decode().strip() or None
 
     def merge_bases(self, commit: str) -> list[str]:
         """Return the merge bases of HEAD and another commit."""
