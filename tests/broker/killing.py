@@ -14,6 +14,7 @@ from typing import Any
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.sql import text
+from quota_ops.stages import verify
 from quota_ops.store.places import local
 
 PRELOAD = ["duckdb", "quota_ops.cli.stage_run", "quota_ops.stages.report.forms", __name__]
@@ -61,6 +62,12 @@ def die_in_request(
         return answers
 
     setattr(Cluster, "apply", dying)  # noqa: B010
+    run(environment, arguments)
+
+
+def die_before_verify(environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Run a command; kill it when apply has recorded its end, before any value is read back."""
+    setattr(verify, "read_back", lambda *_, **__: die())  # noqa: B010
     run(environment, arguments)
 
 

@@ -1,6 +1,7 @@
 """A run with unknown rows is settled by another run: however it ended, and once."""
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,13 +12,15 @@ from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.stages.report.forms import write_reports
 from quota_ops.store.run.claim import claim_run
-from quota_ops.store.run.files import APPLIED
-from tests.broker.killing import die_in_request
-from tests.broker.stage_runs import outcomes
+from quota_ops.store.run.files import APPLIED, PLAN
+from quota_ops.store.run.folder import RunFolder
+from tests.broker.going_back import plan_back
+from tests.broker.killing import die_before_verify, die_in_file, die_in_request
+from tests.broker.stage_runs import KEY, outcomes
 from tests.broker.test_dead_runs import begin, kill, listed
 from tests.broker.test_metrics import read_metrics
 from tests.lab import Lab
-from tests.writing import settle
+from tests.writing import State, settle
 
 
 def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
@@ -47,6 +50,46 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     assert (run.folder.place / "end-0002.json").exists()
     lab.run("reconcile")
     assert not (run.folder.place / "end-0003.json").exists()
+
+
+@pytest.mark.local_store
+@pytest.mark.parametrize("die", [partial(die_in_file, str(APPLIED)), die_before_verify])
+def test_what_a_killed_run_recorded_as_accepted_is_told_once(
+    lab: Lab, die: Callable[..., None]
+) -> None:
+    """What the next run finds was written by the killed run: nobody set it outside Git."""
+    before: State = {f"user={name}": {KEY: 1.0} for name in ("moved", "drifted", "left")}
+    moved = {f"user={name}": {KEY: 2.0} for name in ("moved", "new")}
+    after: State = {**moved, "user=drifted": before["user=drifted"]}
+    lab.desire(before)
+    lab.run("reconcile")
+    lab.put({"user=drifted": {KEY: 7.0}})
+    lab.desire(after)
+    killed = kill(lab, die)
+    finder = lab.run("reconcile")
+    wrote = {("user=moved", "set"), ("user=new", "set"), ("user=left", "cleared")}
+    assert list_changes(lab, killed, finder) == {
+        (killed.place.name, *change) for change in (*wrote, ("user=drifted", "repaired"))
+    }
+
+    back = plan_back(lab, killed)
+    digest = back.read_json(PLAN)["digest"]
+    killed = kill(lab, die, ("reconcile", "--run", str(back.place), "--approve", digest))
+    lab.desire({**before, "user=drifted": {KEY: 7.0}})
+    finder = lab.run("reconcile")
+    gone = {("user=moved", "rolled back"), ("user=left", "rolled back")}
+    assert list_changes(lab, killed, finder) == {
+        (back.place.name, *change)
+        for change in (*gone, ("user=new", "rolled back: cleared"), ("user=drifted", "rolled back"))
+    }
+
+
+def list_changes(lab: Lab, *runs: RunFolder) -> set[tuple[str, str, str]]:
+    """Return run, entity and what was done, of each change that some runs made or found."""
+    told = json.loads(lab.call("history", "demo", "--changes", "--format", "json").stdout)
+    names = {run.place.name for run in runs}
+    changes = [(one["run"], one["entity"], one["what"]) for one in told["changes"]]
+    return {change for change in changes if change[0] in names}
 
 
 @pytest.mark.local_store

@@ -157,30 +157,32 @@ def _rank_row(row: HistoryRow) -> tuple[str, int, str, str]:
 def _list_writes(rows: Iterable[HistoryRow]) -> Iterator[Event]:
     """Yield what each run did to each quota, once: at its first end, as its last end knows it."""
     ends: dict[tuple[str, str, str], list[HistoryRow]] = {}
-    for row in sorted(rows, key=_rank_row):
+    # The end of a run that died may have been recorded after that of the run that found its writes.
+    for row in sorted(rows, key=lambda row: (row.sequence or 0, _rank_row(row))):
         if row.entity is not None and row.key is not None:
             ends.setdefault((row.run, row.entity, row.key), []).append(row)
-    confirmed = {
-        (row.found_by, row.entity, row.key)
-        for (run, *_), found in ends.items()
-        for row in found
-        if row.outcome in ATTEMPTED and row.found_by != run
-    }
     owners: dict[tuple[str, str], str] = {}
     authors: dict[tuple[str, str, str | None], str] = {}
-    for (run, entity, key), found in ends.items():
+    stored: dict[tuple[str, str], float | None] = {}
+    for (_, entity, key), found in ends.items():
         owner = next((row.owner for row in reversed(found) if row.owner), None)
         owners |= {(entity, key): owner} if owner else {}
         wrote = [row for row in found if row.outcome in ATTEMPTED or row.mode in _UNSENT]
-        is_told = bool(wrote) and wrote[-1].mode == Mode.FOUND and (run, entity, key) in confirmed
-        if wrote and not is_told and not _altered_nothing(wrote[-1]):
-            # A later approval of the rest was not about a row that was written before it.
-            done = next(row for row in wrote if row.outcome == wrote[-1].outcome)
-            event = _describe_write(wrote[0], done, found[-1])
-            author = event.commit_author or authors.get((entity, key, event.commit))
-            authors |= {(entity, key, event.commit): author} if author else {}
+        if not wrote or _altered_nothing(wrote[-1]):
+            continue
+        # A later approval of the rest was not about a row that was written before it.
+        done = next(row for row in wrote if row.outcome == wrote[-1].outcome)
+        event = _describe_write(wrote[0], done, found[-1])
+        author = event.commit_author or authors.get((entity, key, event.commit))
+        authors |= {(entity, key, event.commit): author} if author else {}
+        left = done.found if done.mode in _UNSENT else done.requested
+        # A run that was killed before it read its write back, or an alter, has set what this found.
+        is_told = (entity, key) in stored and same(stored[entity, key], left)
+        if done.mode != Mode.FOUND or not is_told:
             # The commit of a repair belongs to an earlier run; an alter does not record the owner.
             yield event._replace(owner=owners.get((entity, key))).credit(author)
+        if done.mode in _UNSENT or done.outcome == Status.ACCEPTED:
+            stored[entity, key] = left
 
 
 def _altered_nothing(row: HistoryRow) -> bool:
