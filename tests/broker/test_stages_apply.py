@@ -71,7 +71,8 @@ def test_a_stale_row_is_left_alone(lab: Lab) -> None:
     assert str(error) == (
         "1 of 10 entities did not end as planned:\n"
         "  user=u3  stale: producer_byte_rate is now 7 B/s\n"
-        "  The others were written. Plan again to see their status: quota-ops plan demo"
+        "  The others were written. This run leaves stale rows alone; a new one is needed. "
+        "Plan again to see their status: quota-ops plan demo"
     )
     assert error.exit_code == 1
     rest = {entity: limits for entity, limits in TEN.items() if entity != "user=u3"}

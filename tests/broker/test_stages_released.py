@@ -45,7 +45,8 @@ def test_a_plan_that_waits(lab: Lab) -> None:
         "2 of 6 entities did not end as planned:\n"
         "  user=w4  stale: released since the plan was made\n"
         "  user=w5  stale: released since the plan was made\n"
-        "  The others were written. Plan again to see their status: quota-ops plan demo"
+        "  The others were written. This run leaves stale rows alone; a new one is needed. "
+        "Plan again to see their status: quota-ops plan demo"
     )
     assert error.exit_code == 1
     stale = dict.fromkeys(RELEASED, Status.STALE)
@@ -105,7 +106,8 @@ def test_the_only_quota_that_differs(lab: Lab) -> None:
     assert str(error) == (
         "1 of 1 entity did not end as planned:\n"
         f"  user=w4  stale: {KEY} is now 3 B/s\n"
-        "  Plan again to see their status: quota-ops plan demo"
+        "  This run leaves stale rows alone; a new one is needed. "
+        "Plan again to see their status: quota-ops plan demo"
     )
     shown = lab.call("show", str(run.folder.place)).stdout
     assert f"broker 1 {agrees}\n" in shown

@@ -61,7 +61,8 @@ REFUSAL = "The producer_byte_rate of clickstream may not exceed 64 MiB/s."
 SECONDS = (0.08, 0.11, 0.19, 0.02, 0.03)
 APPLY_SAID = (
     "2 entities did not end as planned.\n"
-    "The others were written. Plan again to see their status: quota-ops plan demo"
+    "The others were written. This run leaves stale rows alone; a new one is needed. "
+    "Plan again to see their status: quota-ops plan demo"
 )
 
 SHOWCASE = replace(

@@ -297,9 +297,9 @@ def raise_unless_done(
 
 
 def _describe_others(outcomes: Sequence[Outcome]) -> str:
-    """Describe the entities that ended as planned; empty when there are none."""
+    """Describe the entities that ended as planned, if any did, and what stale ones need."""
     ended = {outcome.status for outcome in outcomes}
-    if not ended & DONE:
-        return ""
     held = " or are held" if Status.HELD in ended else ""
-    return f"The others were written{held}. "
+    others = f"The others were written{held}. " if ended & DONE else ""
+    stale = "This run leaves stale rows alone; a new one is needed. "
+    return f"{others}{stale if Status.STALE in ended else ''}"
