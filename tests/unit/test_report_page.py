@@ -12,6 +12,7 @@ from quota_ops.model.code_host import Repository
 from quota_ops.model.commit import Provenance
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.report.page.report import as_html
 from quota_ops.report.page.table import FIRST
 from tests.unit.report_reader import Page
@@ -63,11 +64,16 @@ def test_page_of_a_refused_plan() -> None:
 def test_the_page_of_a_dag_run_has_no_command_line_for_guards() -> None:
     """The way out that a page shows exists there: Airflow has an approval, no options."""
     blocked = replace(PLAN, guards=(GuardFinding(Guard.POLICY_CHANGED, "guards changed"),))
-    cli, dag = (as_html(replace(TROUBLED, plan=blocked, dag_id=dag)) for dag in (None, "drift"))
+    waiting = replace(TROUBLED, plan=blocked, stages=())
+    cli, dag = (as_html(replace(waiting, dag_id=dag)) for dag in (None, "drift"))
+    refused = [StageResult("apply", StageStatus.REFUSED, None, "admin gave no reason")]
+    ended = as_html(replace(waiting, dag_id="drift", stages=tuple(refused)))
 
     assert "--allow policy_changed --reason TEXT" in cli
     assert "--allow" not in dag
     assert "1 guard blocks this plan. In Airflow, approve the plan." in Page(dag).said("p")
+    anew = "1 guard blocks this plan. In Airflow, trigger a new run, and decide there."
+    assert anew in Page(ended).said("p")
 
 
 def test_rows_of_a_page() -> None:

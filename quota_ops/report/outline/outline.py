@@ -170,7 +170,9 @@ def _list_guards(
         words = f"{counted(number, 'guard')} {plural(number, 'blocks', 'block')} this plan."
         override = f"Override {plural(number, 'it', 'them')} with"
         way = override, format_override(*names), f"({sentences.in_jobs(plan)})."
-        there = f"In Airflow, {sentences.in_airflow(plan)}." if in_dag else ""
+        stopped = any(stage.status in STOPPED for stage in report.stages)
+        how = "trigger a new run, and decide there" if stopped else sentences.in_airflow(plan)
+        there = f"In Airflow, {how}." if in_dag else ""
         lines = (
             " ".join(filter(None, (words, sentences.describe_repairs(report, quoted), there))),
         )
