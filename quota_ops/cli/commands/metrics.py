@@ -38,9 +38,10 @@ def metrics(
     """Write the state of clusters as metrics for Prometheus.
 
     The file is for the textfile collector of the node exporter. Reads only the run store: the
-    newest run of each cluster that compared it with Git, or tried to. If that run failed, if a
-    later one died while it wrote, or if there is none, quota_ops_cluster_compared is 0, and no
-    counts and no limits are written for the cluster.
+    newest report of a run that compared each cluster with Git, or tried to. If that run failed, if
+    a later one died while it wrote, or if there is none, quota_ops_cluster_compared is 0, and no
+    counts and no limits are written for the cluster. A run that was killed before it wrote leaves
+    no report.
     """
     from prometheus_client import write_to_textfile
 
