@@ -90,6 +90,11 @@ def _parse(text: str, otherwise: str) -> datetime:
         raise ValueError(f"{text!r} has no time zone: add Z, +01:00 or a name like Europe/Berlin")
     if found.astimezone(time.tzinfo).replace(tzinfo=None) != time.replace(tzinfo=None):
         raise ValueError(f"{text!r} does not exist: clocks skip that hour on that day")
+    if time.replace(fold=1).utcoffset() != time.utcoffset():
+        raise ValueError(
+            f"{text!r} occurs twice, because clocks go back: write an offset, such as +01:00, in "
+            "place of the zone's name"
+        )
     return found
 
 
