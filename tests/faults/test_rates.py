@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from kafka.admin import KafkaAdminClient, NewTopic
 
 from quota_ops.model.runs.outcome import Status
@@ -14,6 +15,7 @@ from quota_ops.store.run.files import BROKERS, PLAN
 from tests.broker.stage_runs import outcomes
 from tests.faults.machine import Machine, start_machine
 from tests.lab import Lab, error_of, open_lab
+from tests.looking import seen_in_time
 
 RATES = """\
 owner: team
@@ -34,11 +36,14 @@ def open_rates(machine: Machine, root: Path) -> Iterator[Lab]:
 
 
 def create_orders(machine: Machine) -> None:
-    """Create the topic orders with partitions on brokers 1 and 2."""
+    """Create the topic orders with partitions on brokers 1 and 2, and wait until each knows it."""
     admin = KafkaAdminClient(bootstrap_servers=machine.broker.bootstrap())
     partitions = {0: [1, 2], 1: [2, 1]}
     admin.create_topics([NewTopic("orders", -1, -1, replica_assignments=partitions)])
     admin.close()
+    for node in machine.broker.nodes:  # the first broker that a new client reaches responds
+        client = AdminClient({"bootstrap.servers": node.address()})
+        assert seen_in_time(lambda: "orders" in client.list_topics(timeout=10).topics, True)  # noqa: B023
 
 
 def stored(lab: Lab) -> dict[str, float | None]:
