@@ -1,7 +1,7 @@
 """The JSON of a run's files, of which a test gives the fields that matter to it."""
 
 from inspect import isclass
-from typing import Any, get_args, get_origin, get_type_hints
+from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from msgspec import NODEFAULT, Struct
 from msgspec.structs import fields
@@ -44,4 +44,4 @@ def _make_default(field: Any, hint: Any) -> Any:
         return {}
     if get_origin(hint) is tuple:
         return []
-    return 0 if hint in {int, float} else ""
+    return {int: 0, float: 0, Literal[1]: 1}.get(hint, "")

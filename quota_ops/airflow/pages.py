@@ -227,15 +227,15 @@ def list_later_runs(store: RunStore, overview: str, may_read: MayRead) -> Iterat
         if run == overview:
             return
         folder = RunFolder(store.root / "runs" / cluster / run)
-        with suppress(InvalidInput, KeyError, TypeError):
+        with suppress(InvalidInput):
             if cluster in found or not folder.has(ABOUT) or not folder.has(END.of(1)):
                 continue
             about = folder.about()
             if about.dag_id is None or not may_read(about.dag_id):
                 continue
-            end = folder.read_json(END.of(1))
+            end = folder.read(END.of(1))
             address = f"../../runs/{quote(cluster)}/{quote(run)}/{PAGE}"
-            yield LaterRun(end["answer"]["sentence"], end["finished"], address)
+            yield LaterRun(end.answer.sentence, end.finished, address)
             found.add(cluster)
 
 

@@ -49,6 +49,14 @@ def from_json(kind: type[Value], values: Any) -> Value:
     return found
 
 
+def json_schema(kind: Any) -> dict[str, Any]:
+    """Return the JSON Schema of what `to_json` makes of a class; it allows further fields."""
+    schema: dict[str, Any] = msgspec.json.schema(_prepare_form(kind).stored)
+    for part in schema["$defs"].values():
+        part.pop("additionalProperties", None)
+    return schema
+
+
 def _keep(value: Any) -> Any:
     return value
 

@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
+from msgspec.structs import replace
+
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import Claimed, InvalidInput
@@ -75,7 +77,7 @@ def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
         _write_settled(run, state.outcomes, stored, by)
         follow_applied(run, before)
         why = f"{state.apply.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
-        run.keep_end(state.apply._replace(message=why))
+        run.keep_end(replace(state.apply, message=why))
 
 
 def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:

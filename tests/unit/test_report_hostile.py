@@ -96,7 +96,7 @@ def report_of(name: str) -> Report:
         provenance=Provenance(name, CommitSource.GIVEN, failure=name),
         started=name,
         stages=tuple(
-            stage._replace(message=one_line(name))
+            replace(stage, message=one_line(name))
             for stage in stages(apply="failed", verify="not run")
         ),
         plan=replace(

@@ -239,7 +239,7 @@ def test_a_failed_run_as_text() -> None:
 def test_long_lists_of_refusals_are_told_by_their_ends() -> None:
     """A message of a thousand lines does not bury the report, and is marked as shortened."""
     message = "\n".join(["the broker rejects 999:", *(f"  {at}" for at in range(999)), "Fix them."])
-    stages = (PLANNED.stages[0]._replace(status=FAILED.stages[1].status, message=message),)
+    stages = (replace(PLANNED.stages[0], status=FAILED.stages[1].status, message=message),)
 
     lines = as_text(replace(FAILED, stages=stages)).splitlines()[2:]
 

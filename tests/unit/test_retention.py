@@ -32,9 +32,8 @@ APPLIED = VERIFIED | {"stage": "apply"}
 END = {
     "answer": {"status": "In sync", "sentence": "demo matches Git."},
     "stages": [APPLIED],
-    "plan": {"digest": "abc"},
+    "plan": {"digest": "abc", "guards": []},
     "changed": 2,
-    "changes": [],
 }
 
 

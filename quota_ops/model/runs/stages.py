@@ -2,7 +2,8 @@
 
 from collections.abc import Iterable
 from enum import StrEnum
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from quota_ops.model.errors import QuotaOpsError, Refused
 
@@ -38,7 +39,7 @@ class Life(StrEnum):
     GONE = "interrupted"
 
 
-class StageResult(NamedTuple):
+class StageResult(Struct, frozen=True):
     """A stage, how it ended, how long it took, and its message when it did not succeed."""
 
     stage: str

@@ -134,7 +134,7 @@ def _head(report: Report) -> dict[str, Any]:
         "answer": {"status": summary.status, "sentence": summary.sentence},
         "counts": count_rows(report),
         "verified": report.verified,
-        "stages": [stage._asdict() for stage in report.stages],
+        "stages": [asdict(stage) for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
         "invalid": [file._asdict() for file in report.invalid],
         "warnings": sentences.warnings(report),

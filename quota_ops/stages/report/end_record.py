@@ -7,9 +7,11 @@ from pathlib import Path
 
 from quota_ops.kafka.connection import Connection, find_connection
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.runs.end import End
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Audited
+from quota_ops.model.stored import to_json
 from quota_ops.stages.report.audit import audit_record, list_changes, messages
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.numbered_files import create_next
@@ -45,7 +47,7 @@ def record_end(
     """
     number = create_next(
         lambda end: folder.place / END.of(end),
-        lambda end: json_text(audit_record(report, end)).encode(),
+        lambda end: json_text(to_json(End, audit_record(report, end))).encode(),
     )
     with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
         state = RunState(folder)

@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -201,7 +203,7 @@ class _Parts(RunState):
         ) or StageResult(name, StageStatus.NOT_RUN)
         if result.status is StageStatus.NOT_ENDED:
             message = "it is running" if is_at_work(self.folder) else f"{DIED}. {_SETTLED}"
-            result = result._replace(message=message)
+            result = replace(result, message=message)
         return self.mark_damaged(result)
 
     def mark_damaged(self, result: StageResult) -> StageResult:

@@ -11,6 +11,7 @@ from quota_ops.model.plans.client_effects import INVENTORY, InventoryEffects
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas import tables
 from quota_ops.model.runs import run
+from quota_ops.model.runs.end import End
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.runs.stages import STAGES
 from quota_ops.model.runs.verification import Settlement
@@ -186,7 +187,7 @@ PAGE = _declare("report.html", "report", str, "the page")
 TEXT = _declare("report.txt", "report", str, "the report, as printed")
 AUDITED = _declare("audit.json", "report", run.Audited, "what was sent to the audit topic")
 END = _declare(
-    "end-<NNNN>.json", _AFTER, dict, "how it ended, as recorded for the audit log", _RECORD
+    "end-<NNNN>.json", _AFTER, End, "how it ended, as recorded for the audit log", _RECORD
 )
 PRUNED = _declare("pruned.json", _AFTER, run.Pruned, "when `prune` removed the rest", _RECORD)
 

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from uuid import uuid4
 
 import pyarrow as pa
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from quota_ops.findings.codes import CODES
 from quota_ops.model.commit import Provenance
@@ -429,7 +429,7 @@ class RunFolder:
 
     def keep_end(self, result: StageResult) -> None:
         """Record how a stage ended."""
-        self.write(files.STAGE.of(result.stage), StageEnd(*result, iso_utc()))
+        self.write(files.STAGE.of(result.stage), StageEnd(**asdict(result), at=iso_utc()))
 
     def stage_result(self, stage: str) -> StageResult:
         """Return how a stage of this run ended; NOT_RUN if it did not begin."""

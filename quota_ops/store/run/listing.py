@@ -136,17 +136,6 @@ def _digest(plan: dict[str, Any]) -> str:
     return str(plan["digest"])
 
 
-def _parse_end(values: dict[str, Any]) -> tuple[_End, dict[str, Any] | None]:
-    """Return how a run ended, and its last stage, from the record of an end."""
-    answer, plan = values["answer"], values["plan"]
-    digest, changed = plan and _digest(plan), int(values["changed"])
-    stages = [stage for stage in values["stages"] if stage["status"] != StageStatus.NOT_RUN]
-    return (
-        _End(str(answer["status"]), str(answer["sentence"]), digest, changed),
-        stages[-1] if stages else None,
-    )
-
-
 def _read_end(run: _ListedRun) -> _End | None:
     """Return how a run ended by its newest record; None if it has started over since.
 
@@ -155,9 +144,13 @@ def _read_end(run: _ListedRun) -> _End | None:
     newest = max(takewhile(run.folder.has, map(END.of, count(1))), default=None)
     if newest is None:
         return None
-    found = run.read(newest, partial(run.folder.read_as, newest, _parse_end))
-    end, last = found or (None, None)
-    return end if last is None or run.stage(last["stage"])._asdict() == last else None
+    if (end := run.find(newest)) is None:
+        return None
+    ran = [stage for stage in end.stages if stage.status is not StageStatus.NOT_RUN]
+    if ran and run.stage(ran[-1].stage) != ran[-1]:
+        return None
+    digest = end.plan.digest if end.plan else None
+    return _End(end.answer.status, end.answer.sentence, digest, end.changed)
 
 
 def _find_end(run: _ListedRun, read_status: ReadStatus) -> _End:
