@@ -16,9 +16,10 @@ from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.plans.scope import Scope
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Key, LedgerRow, Stored
+from quota_ops.model.quotas.rows import Key, LedgerRow, Stored
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.text import command
 from quota_ops.stages.plan.alter import Known
@@ -34,7 +35,7 @@ class Undo(NamedTuple):
     """An earlier alter that is undone: the name of its run, and what it wrote or may have."""
 
     run: str
-    changes: tuple[BatchRow, ...]
+    changes: tuple[Difference, ...]
 
     @classmethod
     def read(cls, earlier: RunFolder) -> Self:
@@ -43,7 +44,7 @@ class Undo(NamedTuple):
         Raises Refused if it is not an alter, is running or wrote nothing.
         """
         state, run = RunState(earlier), earlier.about().run
-        if state.alter is None:
+        if not earlier.has(ALTER):
             raise Refused(
                 f"run {run} is not an alter", f"To roll back a plan: {command('rollback', run)}"
             )
@@ -53,7 +54,7 @@ class Undo(NamedTuple):
                 "Wait until it has ended, or let the next run of the cluster record its end.",
             )
         rows = state.written | state.unknown
-        changes = tuple(row for row in state.alter.changes if row.id in rows)
+        changes = tuple(row for row in earlier.differences() if row.id in rows) if rows else ()
         if not changes:
             raise Refused(f"run {run} changed nothing, so there is nothing to undo")
         return cls(run, changes)
@@ -77,7 +78,7 @@ class Undo(NamedTuple):
         return _group(still)
 
 
-def _group(changes: Iterable[BatchRow]) -> tuple[Alteration, ...]:
+def _group(changes: Iterable[Difference]) -> tuple[Alteration, ...]:
     values: dict[str, list[tuple[str, float | None]]] = {}
     for row in changes:
         values.setdefault(row.entity, []).append((row.key, row.before))
@@ -104,7 +105,7 @@ def list_altered(folder: RunFolder) -> tuple[NewLimit, ...]:
     accepted = {outcome.entity for outcome in folder.outcomes(APPLIED) if outcome.status in DONE}
     return tuple(
         NewLimit(row.id, row.after, declared=None, replaces_any=True)
-        for row in folder.read(ALTER).changes
+        for row in folder.differences()
         if row.entity in accepted
     )
 

@@ -175,7 +175,7 @@ def _apply(run: Run) -> None:
     folder, cluster, records = run.folder, run.connect(), run.records
     settle_dead_runs(folder, cluster, run.find_audit)
     if run.typed is not None:
-        apply_alter(folder, cluster, records, run.typed.until)
+        apply_alter(folder, cluster, records)
     else:
         apply_plan(folder, cluster, records, approved=approved, progress=run.progress)
 

@@ -60,8 +60,8 @@ def _skip_probe(_alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...
 
 
 def _list_rejected(folder: RunFolder, rejected: Sequence[Outcome]) -> str:
-    rows, other = ((), "typed") if folder.has(ALTER) else (folder.differences(), "the cluster")
-    sources = {row.entity: row.source for row in rows if row.source}
+    other = "typed" if folder.has(ALTER) else "the cluster"
+    sources = {row.entity: row.source for row in folder.differences() if row.source}
     return format_lines(
         [
             f"{sources.get(outcome.entity, other)}  {outcome.entity}  "

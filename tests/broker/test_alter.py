@@ -11,7 +11,10 @@ from click.testing import CliRunner, Result
 
 from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.quotas.difference import Action
 from quota_ops.model.quotas.entity import Entity
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.looking import seen_in_time
 from tests.writing import empty
 
@@ -93,10 +96,12 @@ def test_set_and_delete(cluster: Cluster) -> None:
         "    limits:\n"
         "      producer_byte_rate: unlimited\n"
     )
-    request = {"cluster": cluster.cluster_id, "batch": 1, "entity": "user=alice"}
-    assert json.loads((Path(run) / "alter.json").read_text())["changes"] == [
-        {**request, "key": C, "before": 5.0, "after": None},
-        {**request, "key": P, "before": 3 * 2.0**20, "after": 2.0**63},
+    assert [
+        (row.batch, row.action, *row.id, row.before, row.after)
+        for row in RunFolder(open_place(Path(run))).differences()
+    ] == [
+        (1, Action.CLEAR, "user=alice", C, 5.0, None),
+        (1, Action.SET, "user=alice", P, 3 * 2.0**20, 2.0**63),
     ]
     outcomes = json.loads((Path(run) / "applied.json").read_text())["outcomes"]
     assert [(outcome["entity"], outcome["status"]) for outcome in outcomes] == [

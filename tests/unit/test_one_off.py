@@ -12,14 +12,19 @@ from quota_ops.desired.read import Desired
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.alteration import Alteration, parse_changes, read_changes
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow
-from quota_ops.model.runs.run import Alter
-from quota_ops.model.stored import from_json, to_json
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
 from tests.yaml_cases import load_yaml
 
 CASES = Path(__file__).parents[1] / "cases" / "alter"
 P, C = "producer_byte_rate", "consumer_byte_rate"
+
+
+def change_of(entity: str, key: str, before: float | None, after: float | None) -> Difference:
+    """Return a row of an alter."""
+    action = Action.CLEAR if after is None else Action.SET
+    return Difference("id", entity, key, Kind.UNMANAGED, action, before, after)
 
 
 def cases(name: str) -> Any:
@@ -91,7 +96,7 @@ def test_when_git_will_set_it_back(case: Any) -> None:
     policy = case["policy"]
     if "drift" in policy:
         policy = policy | {"drift": DriftPolicy(policy["drift"])}
-    change = BatchRow("id", 1, case["entity"], case["key"], 1.0, case["after"])
+    change = change_of(case["entity"], case["key"], 1.0, case["after"])
     known = None
     if "ledger" in case:
         states = case["ledger"].items()
@@ -103,7 +108,7 @@ def test_when_git_will_set_it_back(case: Any) -> None:
 @pytest.mark.parametrize("case", cases("keep"))
 def test_the_yaml_that_would_keep_it(case: Any) -> None:
     """The printed entry includes what Git already declares for the entity."""
-    changes = [BatchRow("id", 1, entity, key, 1.0, after) for entity, key, after in case["changes"]]
+    changes = [change_of(entity, key, 1.0, after) for entity, key, after in case["changes"]]
 
     assert "".join(git().to_keep(changes)) == case["yaml"]
 
@@ -112,7 +117,7 @@ def test_the_reason_stays_in_the_entry() -> None:
     """The YAML that would keep a change has the reason of the entry in Git."""
     row = DesiredRow("id", "user=bob", P, 7.0, "team", 'till: "7"', "team.yaml", 9)
     kept = OneOff(Desired(Policy("demo", "id", "demo"), (row,), 2)).to_keep(
-        [BatchRow("id", 1, "user=bob", P, 7.0, 8.0)]
+        [change_of("user=bob", P, 7.0, 8.0)]
     )
 
     assert "".join(kept) == (
@@ -124,19 +129,13 @@ def test_the_reason_stays_in_the_entry() -> None:
     )
 
 
-def test_the_record_of_an_alter_is_read_back() -> None:
-    """Null clears a key, and NaN is the same value as before."""
-    changes = (
-        BatchRow("A", 1, "user=a", P, None, 1.0),
-        BatchRow("A", 1, "user=a", C, nan, nan),
-        BatchRow("A", 1, "user=b", P, 2.0, None),
-    )
-    made = Alter("anna", None, "", (), changes)
+def test_what_changes_a_value() -> None:
+    """None clears a key, and NaN is the same value as before."""
+    sides = ((None, 1.0), (nan, nan), (2.0, None), (None, None))
 
-    found = from_json(Alter, to_json(Alter, made))
-
-    assert [row.after for row in found.changes if row.key == P] == [1.0, None]
-    assert found.changing == {Key("user=a", P), Key("user=b", P)}
+    assert [change_of("user=a", P, *side).changes_value for side in sides] == [
+        *(True, False, True, False)
+    ]
 
 
 def test_a_limit_of_the_whole_cluster_is_not_taken_for_that_of_a_broker() -> None:
@@ -144,7 +143,7 @@ def test_a_limit_of_the_whole_cluster_is_not_taken_for_that_of_a_broker() -> Non
     rate = DesiredRow("A", "user=etl", P, 9.0, "team", None, "team.yaml", 3, "9 B/s per cluster")
     desired = Desired(Policy("demo", "A", "demo"), (rate._replace(whole=9.0),), 2)
     one_off = OneOff(desired)
-    change = BatchRow("A", 1, "user=etl", P, 3.0, 9.0)
+    change = change_of("user=etl", P, 3.0, 9.0)
 
     told = one_off.describe_effect(change.id, change.after)
     assert told.startswith("team.yaml:3 declares 9 B/s per cluster: ")

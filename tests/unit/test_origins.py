@@ -8,7 +8,7 @@ import pytest
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, LedgerRow
-from quota_ops.model.quotas.tables import ACTUAL
+from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
 from quota_ops.model.runs.report import UNKNOWN
 from quota_ops.model.stored import to_json
 from quota_ops.stages.plan.origins import find_origins, leave_origins
@@ -53,12 +53,16 @@ def record(value: float, cluster_id: str = "id") -> dict[str, Any]:
     return {**WHO, "rows": [to_json(LedgerRow, row)]}
 
 
-def alter(before: float | None, after: float | None) -> dict[str, Any]:
-    """Return the artifacts of an alter that the cluster accepted."""
-    row = {"cluster": "c", "batch": 1, "entity": "user=bob", "key": KEY}
-    change = {**row, "before": before, "after": after}
+def add_alter(
+    store: RunStore, name: str, before: float | None, after: float | None, **options: Any
+) -> RunFolder:
+    """Add an alter that the cluster accepted."""
     outcome = {"batch": 1, "entity": "user=bob", "keys": [KEY], "status": "accepted"}
-    return {"alter": {**WHO, "changes": [change]}, "applied": {"outcomes": [outcome]}}
+    run = add_run(store, name, alter=WHO, applied={"outcomes": [outcome]}, **options)
+    action = Action.CLEAR if after is None else Action.SET
+    row = BOB._replace(action=action, before=before, after=after, batch=1)
+    run.write_table(DIFFERENCES, [row])
+    return run
 
 
 def words(store: RunStore) -> str:
@@ -87,13 +91,13 @@ def test_an_adoption(store: RunStore) -> None:
 def test_an_alter(store: RunStore) -> None:
     """An alter explains the value that it set, replaced or cleared."""
     add_run(store, "r", released=record(7.0))
-    add_run(store, "1", **alter(None, 7.0))
+    add_alter(store, "1", None, 7.0)
     assert words(store) == "set by anna with alter in run 1"
-    add_run(store, "2", **alter(7.0, 7.0))
+    add_alter(store, "2", 7.0, 7.0)
     assert words(store) == "set by anna with alter in run 1"
-    add_run(store, "3", **alter(7.0, 8e6))
+    add_alter(store, "3", 7.0, 8e6)
     assert words(store) == "set to 8 MB/s by anna with alter in run 3, and changed since"
-    add_run(store, "4", **alter(8e6, None))
+    add_alter(store, "4", 8e6, None)
     assert words(store) == "cleared by anna with alter in run 4, and set since"
 
 

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.stages import StageResult, StageStatus
 from quota_ops.stages.report.run_report import read_end_time
 from quota_ops.store.places.run_store import RunStore, open_place
@@ -42,6 +44,9 @@ def leave(path: Path, files: dict[str, Any]) -> Path:
     for name, content in files.items():
         if isinstance(content, str):
             (path / name).write_text(content, "utf-8")
+        elif isinstance(content, list):
+            rows = [Difference(*row)._replace(batch=1) for row in content]
+            RunFolder(open_place(path)).write_table(DIFFERENCES, rows)
         elif content is not None:
             values = complete(name, content)
             for decision in content.get("decisions", ()):

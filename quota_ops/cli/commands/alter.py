@@ -153,11 +153,10 @@ def _show_end(
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import ALTER, APPLIED
 
-    alter = folder.read(ALTER)
     shown = AlterReport(
         load_report(folder),
         str(folder.place),
-        alter,
+        folder.read(ALTER),
         _compare_git(session, desired),
         find_pause(session.policy, datetime.now(UTC)),
     )
@@ -166,12 +165,12 @@ def _show_end(
         text=lambda: (*alter_screen(shown), kept_text(shown)),
         json=lambda: alter_json(shown),
     )
-    restored = {row.id for row in alter.changes}
+    restored = {row.id for row in shown.changes}
     for row in undone.changes if undone else ():
         if row.id not in restored:
             click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
     holds = holds_now(session.records.holds) if undone and folder.has(APPLIED) else ()
-    for entity in dict.fromkeys(Entity.parse(row.entity) for row in alter.changes):
+    for entity in dict.fromkeys(Entity.parse(row.entity) for row in shown.changes):
         if hold := find_hold(holds, entity):
             release = f"{command('release', session.policy.cluster)} {format_flags(entity)}"
             words = f"{entity.text} is still {hold.text}. To end the hold: {release} --reason TEXT"

@@ -11,9 +11,10 @@ from quota_ops.model.plans.hold import Hold, find_hold
 from quota_ops.model.plans.ledger_edits import VERIFIED, find_current, has_arrived
 from quota_ops.model.plans.policy import DriftPolicy
 from quota_ops.model.plans.scope import Scope
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.quota import format_limit, same
-from quota_ops.model.quotas.rows import BatchRow, DesiredRow, Key, LedgerRow, StoredQuota
+from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.precedence.resolution import find_shortest
 
@@ -72,7 +73,7 @@ class OneOff:
             return f"{text}; runs leave it alone"
         return f"{text}: {self._kept(entity, 'clears it') or ends}"
 
-    def find_overridden(self, row: BatchRow, effect: Effect | None) -> DesiredRow | None:
+    def find_overridden(self, row: Difference, effect: Effect | None) -> DesiredRow | None:
         """Return a declared row that an undeclared changed row replaces for some clients."""
         if row.id in self._rows or row.after is None:
             return None
@@ -88,7 +89,7 @@ class OneOff:
         )
         return next((known for known in taken if known is not None), None)
 
-    def find_respelled(self, row: BatchRow) -> DesiredRow | None:
+    def find_respelled(self, row: Difference) -> DesiredRow | None:
         """Return the declared row of the same address, if this is another spelling of it.
 
         A host name may be any declared address: the first one is returned.
@@ -142,7 +143,7 @@ class OneOff:
     def _when(self) -> str:
         return f" (schedule {self._policy.schedule})" if self._policy.schedule else ""
 
-    def to_keep(self, rows: Iterable[BatchRow]) -> Iterator[str]:
+    def to_keep(self, rows: Iterable[Difference]) -> Iterator[str]:
         """Yield the lines of YAML that keep the changes; none if Git declares the same."""
         ordered = sorted(rows, key=lambda row: row.entity)
         for entity, group in groupby(ordered, key=lambda row: row.entity):

@@ -132,6 +132,11 @@ class Difference(NamedTuple):
         return BatchRow(self.cluster, self.batch, self.entity, self.key, self.before, self.target)
 
     @property
+    def changes_value(self) -> bool:
+        """Whether it writes another value than the cluster stores."""
+        return self.action in WRITES and not same(self.before, self.target)
+
+    @property
     def restores(self) -> bool:
         """Whether it writes the value that was last verified."""
         return self.verified is not None and same(self.target, self.verified)

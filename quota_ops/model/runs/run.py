@@ -1,6 +1,7 @@
 """The content of the JSON files of a run, except values with their own module."""
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import NamedTuple, Self
 from uuid import uuid4
 
@@ -12,8 +13,7 @@ from quota_ops.model.plans.approval import Decision
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.plan import PlanHead
-from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LedgerRow, LostLimit
+from quota_ops.model.quotas.rows import Key, LedgerRow, LostLimit
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.report import Origin
 from quota_ops.model.runs.stages import StageResult, StageStatus
@@ -168,22 +168,14 @@ class StageEnd(Struct, frozen=True):
 
 
 class Alter(Struct, frozen=True):
-    """An alter: its author, the guards that found something, and its rows."""
+    """Who altered rows, and why; which guards found something; until when the rows are held."""
 
     by: str
     login: str | None
     """The login of the process, in addition to the given name `by`."""
     reason: str
-    guards: tuple[GuardFinding, ...]
-    changes: tuple[BatchRow, ...]
-
-    @property
-    def changing(self) -> Keys:
-        """The rows that get another value.
-
-        Clearing a missing key or setting the stored value changes nothing.
-        """
-        return {row.id for row in self.changes if not same(row.before, row.after)}
+    guards: tuple[GuardFinding, ...] = ()
+    until: datetime | None = None
 
 
 class LedgerEdit(Struct, frozen=True):

@@ -7,8 +7,9 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from quota_ops.desired.export.one_off import OneOff
-from quota_ops.model.quotas.quota import format_limit, json_number, same
-from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.quota import format_limit, json_number
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import Outcome, Status, find_written
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Alter
@@ -51,7 +52,17 @@ class AlterReport(Struct, frozen=True):
     @property
     def changed(self) -> int:
         """How many keys got another value."""
-        return len(self.alter.changing & find_written(self.report.applied))
+        return len(self.changing & find_written(self.report.applied))
+
+    @property
+    def changes(self) -> tuple[Difference, ...]:
+        """The rows that were typed."""
+        return self.report.record.changes if self.report.record else ()
+
+    @property
+    def changing(self) -> set[Key]:
+        """The rows that get another value."""
+        return {row.id for row in self.changes if row.changes_value}
 
 
 def alter_screen(shown: AlterReport) -> Screen:
@@ -77,7 +88,7 @@ def alter_screen(shown: AlterReport) -> Screen:
 def alter_table(shown: AlterReport) -> Table:
     """Return a row for each changed key."""
     outcomes = shown.outcomes
-    rows = tuple(_row(shown, row, outcomes.get(row.entity)) for row in shown.alter.changes)
+    rows = tuple(_row(shown, row, outcomes.get(row.entity)) for row in shown.changes)
     return Table(("entity", "key", "before", "after", "result"), rows)
 
 
@@ -88,7 +99,7 @@ def kept_text(shown: AlterReport) -> str:
     outcomes = shown.outcomes if shown.sent else {}
     written = [
         row
-        for row in shown.alter.changes
+        for row in shown.changes
         if row.entity in outcomes and outcomes[row.entity].status is Status.ACCEPTED
     ]
     keep = "".join(shown.git.to_keep(written))
@@ -112,7 +123,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
             "git": git.describe_effect(row.id, row.after) if git else None,
             "overrides": taken and {"entity": taken.entity, "file": taken.file, "line": taken.line},
         }
-        for row in shown.alter.changes
+        for row in shown.changes
         for outcome, effect in ((outcomes[row.entity], report.effects.get(row.id)),)
         for taken in (git.find_overridden(row, effect) if git else None,)
     ]
@@ -130,7 +141,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
 
 def _describe_outcome(shown: AlterReport) -> str:
     """Return the outcome of an alter that was sent, for its heading."""
-    if not shown.alter.changing:
+    if not shown.changing:
         return "nothing changed, the cluster already stored these values"
     if shown.changed:
         return "altered"
@@ -138,12 +149,12 @@ def _describe_outcome(shown: AlterReport) -> str:
     return "unknown whether altered" if is_unknown else "not altered"
 
 
-def _row(shown: AlterReport, row: BatchRow, outcome: Outcome | None) -> Row:
+def _row(shown: AlterReport, row: Difference, outcome: Outcome | None) -> Row:
     accepted = outcome is not None and outcome.status is Status.ACCEPTED
     words = describe_outcome(outcome) if outcome else "not validated"
     if accepted and not shown.sent:
         words = "would be accepted"
-    if accepted and same(row.before, row.after):
+    if accepted and not row.changes_value:
         words += ", no change"
     if outcome and outcome.code:
         words += f" [code {outcome.code}]"

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.hold import Hold
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, exactly
 from quota_ops.model.quotas.quota import format_limit, same
@@ -29,27 +30,25 @@ from quota_ops.store.run.files import ALTER, APPLIED
 from quota_ops.store.run.folder import RunFolder
 
 
-def apply_alter(
-    folder: RunFolder, cluster: Cluster, records: ClusterStore, until: datetime | None = None
-) -> None:
-    """Send the rows of an alter, hold their entities `until` a time, and write applied.json.
+def apply_alter(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
+    """Hold the entities of an alter until its time, send its rows, and write applied.json.
 
     The ledger remembers what is sent, as for a plan. Raises Refused, and sends nothing, when a row
     has changed since it was described; like `apply_plan` when an entity did not end as planned.
     """
-    alter, attempt = folder.read(ALTER), Attempt(folder)
-    entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in alter.changes))]
+    alter, rows, attempt = folder.read(ALTER), folder.differences(), Attempt(folder)
+    entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in rows))]
     only = entities[0] if len(entities) == 1 else None
-    _refuse_changed(alter.changes, cluster.describe_values(None, None, only))
-    if until is not None:
-        _hold_entities(records.holds, entities, until, alter)
-    record_alter(folder, alter.changes, records)
+    _refuse_changed(rows, cluster.describe_values(None, None, only))
+    if alter.until is not None:
+        _hold_entities(records.holds, entities, alter.until, alter)
+    record_alter(folder, records)
 
     def write(number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
         return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
 
     def record() -> None:
-        record_altered(folder, alter.changes, attempt.done, records)
+        record_altered(folder, attempt.done, records)
         folder.leave_outcomes(APPLIED, tuple(attempt.done))
 
     trouble = write_batches(attempt, folder.batches(), write, record)
@@ -57,7 +56,7 @@ def apply_alter(
     raise_unless_done(attempt.done, trouble, retry, remedy=retry)
 
 
-def _refuse_changed(rows: Iterable[BatchRow], stored: Stored) -> None:
+def _refuse_changed(rows: Iterable[Difference], stored: Stored) -> None:
     """Raise Refused if the value of a row has changed since the plan."""
     for row in rows:
         if not same(stored.get(row.id), row.before):

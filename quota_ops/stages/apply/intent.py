@@ -8,9 +8,9 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.quotas.difference import UNKNOWN_KINDS
+from quota_ops.model.quotas.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Keys, LedgerRow, LostLimit, Stored
+from quota_ops.model.quotas.rows import Keys, LedgerRow, LostLimit, Stored
 from quota_ops.model.runs.outcome import Outcome, find_open, find_unwritten
 from quota_ops.stages.succession import refuse_if_overtaken
 from quota_ops.store.ledger import claims, ledger, ledger_end
@@ -32,26 +32,7 @@ def record_intents(
     that was released since gets none. Returns the name of the ledger file that has the intents,
     None if none is new. Raises Refused like `refuse_if_overtaken` does.
     """
-    about = folder.about()
-    now = iso_utc()
-    intents = [
-        LedgerRow(
-            row.cluster,
-            row.entity,
-            row.key,
-            row.target,
-            ledger_edits.INTENDED,
-            owner=row.owner,
-            file=row.file,
-            commit=row.find_commit(about.commit),
-            run=about.run,
-            at=now,
-            sequence=about.sequence,
-            returns_to=row.returns_to,
-            brokers=row.brokers,
-        )
-        for row in plan.writes
-    ]
+    intents = _list_intents(folder, plan.writes, ledger_edits.INTENDED, folder.about().commit)
     if cleared := {row.id for row in lost}:
         intents += [row._replace(value=None) for row in intents if row.id in cleared]
 
@@ -64,29 +45,48 @@ def record_intents(
     return ledger.change(records, edit)
 
 
-def record_alter(folder: RunFolder, rows: Iterable[BatchRow], records: ClusterStore) -> None:
+def _list_intents(
+    folder: RunFolder, rows: Iterable[Difference], state: str, applied: str | None
+) -> list[LedgerRow]:
+    """Return the rows as the ledger records them; `applied` is the commit that they come from."""
+    about, now = folder.about(), iso_utc()
+    return [
+        LedgerRow(
+            row.cluster,
+            row.entity,
+            row.key,
+            row.target,
+            state,
+            owner=row.owner,
+            file=row.file,
+            commit=row.find_commit(applied),
+            run=about.run,
+            at=now,
+            sequence=about.sequence,
+            returns_to=row.returns_to,
+            brokers=row.brokers,
+        )
+        for row in rows
+    ]
+
+
+def record_alter(folder: RunFolder, records: ClusterStore) -> None:
     """Record an intent for every row that an alter is about to send.
 
     A damaged ledger stops the next run, not an alter: nothing is recorded then.
     """
-    rows, about, now, state = tuple(rows), folder.about(), iso_utc(), ledger_edits.ALTERED
-    of_git = (None, None, None)
-    intents = [
-        LedgerRow(row.cluster, *row.id, row.after, state, *of_git, about.run, now, about.sequence)
-        for row in rows
-    ]
+    rows = folder.differences()
+    intents = _list_intents(folder, rows, ledger_edits.ALTERED, applied=None)
     stored = {row.id: row.before for row in rows if row.before is not None}
     with suppress(InvalidInput):
         ledger.change(records, lambda known: ledger_edits.intend(known, intents, stored))
 
 
-def record_altered(
-    folder: RunFolder, rows: Iterable[BatchRow], outcomes: Iterable[Outcome], records: ClusterStore
-) -> None:
+def record_altered(folder: RunFolder, outcomes: Iterable[Outcome], records: ClusterStore) -> None:
     """Record which rows an alter has set, and withdraw its intents for the others."""
     run, number, outcomes = folder.about().run, folder.about().sequence, tuple(outcomes)
     unwritten = find_unwritten(outcomes)
-    altered = {row.id: row.after for row in rows if row.id not in unwritten}
+    altered = {row.id: row.target for row in folder.differences() if row.id not in unwritten}
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.withdraw(known, run, unwritten - find_open(outcomes))

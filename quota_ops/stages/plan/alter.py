@@ -22,8 +22,7 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Key, Stored
+from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.run import Alter, Findings
 from quota_ops.model.stored import from_json
@@ -62,7 +61,7 @@ def plan_alter(
     typed: TypedChanges,
     allow: Mapping[str, str],
 ) -> None:
-    """Write alter.json, effects.json and findings.json; only the typed rows are compared.
+    """Write alter.json, the differences, effects.json and findings.json, of the typed rows alone.
 
     `allow` maps the name of each guard that is overridden to the reason. Raises GuardsRefused,
     after it has written the files, when another guard blocks; Refused, and writes none, when a
@@ -78,15 +77,15 @@ def plan_alter(
     judged = [
         write
         for write in writes
-        if not same(write.before, write.target)
-        and not _reveals_verified(write, effects.get(write.id), verified)
+        if write.changes_value and not _reveals_verified(write, effects.get(write.id), verified)
     ]
     risks = {row: effect.risk for row, effect in effects.items()}
     found = judge_alteration(judged, folder.policy(), applied, risks)
     guards = tuple(replace(guard, allowed=allow.get(guard.guard)) for guard in found)
-    changes = _number_batches(writes)
-    folder.write(FINDINGS, Findings(tuple(_find(changes, find_facts()))))
-    folder.write(ALTER, Alter(typed.by, typed.login, typed.reason, guards, changes))
+    folder.write(FINDINGS, Findings(tuple(_find(writes, find_facts()))))
+    # Why first: a run with differences and no alter.json is one that compared Git and the cluster.
+    folder.write(ALTER, Alter(typed.by, typed.login, typed.reason, guards, typed.until))
+    folder.write_table(DIFFERENCES, _number_batches(writes))
     if blocking := [guard for guard in guards if guard.allowed is None]:
         raise GuardsRefused(*format_blocking(blocking))
     _record_override(folder, typed, found)
@@ -103,9 +102,9 @@ def _record_override(
         decisions.copy_to_run(folder, (override,))
 
 
-def _find(changes: Iterable[BatchRow], facts: ClusterFacts) -> Iterator[Finding]:
+def _find(writes: Iterable[Difference], facts: ClusterFacts) -> Iterator[Finding]:
     """Yield the findings that a plan would report for the names and values that are set."""
-    limits = {row.id: row.after for row in changes if row.after is not None}
+    limits = {row.id: row.target for row in writes if row.target is not None}
     names = dict.fromkeys(entity for entity, _ in limits)
     for name in names:
         yield from check_names(Entity.parse(name))
@@ -199,8 +198,8 @@ def _list_writes(
     )
 
 
-def _number_batches(writes: Sequence[Difference]) -> tuple[BatchRow, ...]:
-    """Return the rows of the requests, numbered by the same SQL as those of a plan.
+def _number_batches(writes: Sequence[Difference]) -> list[Difference]:
+    """Return the rows with the numbers of their requests, by the same SQL as those of a plan.
 
     All rows of an entity are in one request, so for one entity no database starts: 80 ms of CPU.
     """
@@ -211,5 +210,5 @@ def _number_batches(writes: Sequence[Difference]) -> tuple[BatchRow, ...]:
 
         rows = read_rows(DIFFERENCES, number_batches(from_rows(DIFFERENCES, writes)))
         numbers = {row.id: row.batch for row in rows}
-    changes = (row._replace(batch=numbers[row.id]).change for row in writes)
-    return tuple(sorted(filter(None, changes)))
+    numbered = (row._replace(batch=numbers[row.id]) for row in writes)
+    return sorted(numbered, key=lambda row: (row.batch or 0, *row.id))

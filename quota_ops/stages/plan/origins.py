@@ -20,7 +20,7 @@ from quota_ops.model.runs.report import UNKNOWN, Origin
 from quota_ops.model.runs.run import LedgerEdit, OriginOfRows, Origins
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import ADOPTED, DESCRIBED, ORIGINS, POLICY, RELEASED
+from quota_ops.store.run.files import ADOPTED, ALTER, DESCRIBED, ORIGINS, POLICY, RELEASED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import runs_latest_first
 from quota_ops.store.run.state import RunState
@@ -189,7 +189,7 @@ def _is_of_snapshot(run: RunFolder) -> bool:
 
 def _writes(state: RunState) -> tuple[str, Targets]:
     """Return the author of a run's writes, and the values to write; None clears a key."""
-    run, alter = state.folder, state.alter
+    run, alter = state.folder, state.find(ALTER)
     who = f"{alter.by} with alter in {_named(run)}" if alter else _named(run)
     return who, {row.id: row.after for rows in run.batches().values() for row in rows}
 

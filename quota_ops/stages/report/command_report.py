@@ -4,7 +4,8 @@ from collections.abc import Callable, Sequence
 
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.rows import BatchRow, LedgerRow
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Record, Verb
 from quota_ops.model.runs.run import Alter
@@ -34,25 +35,17 @@ def read_record(folder: RunFolder) -> Record | None:
     guards: tuple[GuardFinding, ...] = ()
     if isinstance(record, Alter):
         guards = record.guards
-        changes = [
-            _make_row(row, Action.CLEAR if row.after is None else Action.SET, row.before, row.after)
-            for row in record.changes
-        ]
+        changes = folder.differences() if folder.has(DIFFERENCES.file) else ()
     else:
-        changes = [
-            _make_row(row, Action.REPORT, row.value, row.value)._replace(
-                owner=row.owner, file=row.file
-            )
-            for row in record.rows
-        ]
+        changes = tuple(map(_make_row, record.rows))
     word, words = describe(folder, f", by {record.by}{_describe_guards(guards)}")
-    return Record(word, words, verb, record.by, record.login, record.reason, tuple(changes))
+    return Record(word, words, verb, record.by, record.login, record.reason, changes)
 
 
-def _make_row(
-    row: BatchRow | LedgerRow, action: Action, before: float | None, after: float | None
-) -> Difference:
-    return Difference(row.cluster, *row.id, Kind.UNMANAGED, action, before, after)
+def _make_row(row: LedgerRow) -> Difference:
+    kind, action = Kind.UNMANAGED, Action.REPORT
+    value, owner, file = row.value, row.owner, row.file
+    return Difference(row.cluster, *row.id, kind, action, value, value, owner=owner, file=file)
 
 
 def _describe_guards(guards: Sequence[GuardFinding]) -> str:
@@ -69,7 +62,7 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
 def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
     cluster, alter, state = folder.about().cluster, folder.read(ALTER), RunState(folder)
     if state.has_sent:
-        if not (changing := alter.changing):
+        if not (changing := state.changing):
             stores = f"{cluster} already stored these values"
             return ("Not altered", f"there was nothing to change{by}: {stores}")
         keys, unknown = len(state.written), len(state.unknown)

@@ -46,7 +46,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     policy = parts.find(files.POLICY)
     described = parts.find(files.DESCRIBED)
     plan = parts.read(files.PLAN, folder.plan)
-    if plan is None and not (folder.has(files.PLAN) or folder.has(files.VERIFICATION)):
+    others = (files.PLAN, files.ALTER, files.VERIFICATION)
+    if plan is None and not any(folder.has(file) for file in others):
         plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     results = map(parts.stage, (*STAGES[:-1], *_RECORDED))
     stages = tuple(

@@ -139,12 +139,11 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
     """
     state = RunState(folder)
     written = find_written(state.outcomes)
-    rows = [row for batch in folder.batches().values() for row in batch if row.id in written]
-    if not rows:
+    targets = {row.id: row.target for row in folder.differences() if row.id in written}
+    if not targets:
         return
-    targets = {row.id: row.after for row in rows}
-    known = read_known_brokers(records)
-    read = read_back(cluster, folder.policy(), targets, known, last_written=rows[-1].entity)
+    known, (last, _) = read_known_brokers(records), [*targets][-1]
+    read = read_back(cluster, folder.policy(), targets, known, last_written=last)
     read.write(folder, state.applied_digest)
     if read.stored:
         run, found = folder.about().run, read.verified

@@ -395,12 +395,10 @@ class RunFolder:
         return len(taken.difference(differ)) if taken else 0
 
     def batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        """Return the rows of each request by its number: of the plan, or of an alter."""
+        """Return the rows of each request by its number."""
         return self.read_cached("batches", self._batches)
 
     def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        if self.has(files.ALTER):
-            return group_by_batch(self.read(files.ALTER).changes)
         return group_by_batch(filter(None, (row.change for row in self.differences())))
 
     @contextmanager

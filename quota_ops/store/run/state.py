@@ -17,7 +17,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Keys
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes, find_written
-from quota_ops.model.runs.run import Alter, Outcomes, Verification
+from quota_ops.model.runs.run import Outcomes, Verification
 from quota_ops.model.runs.stages import Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
@@ -98,18 +98,12 @@ class RunState:
         return self.has_sent and (is_open or bool(self.written or self.unknown))
 
     @cached_property
-    def alter(self) -> Alter | None:
-        """What a person altered; None for a run with a plan."""
-        return self.find(files.ALTER)
-
-    @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
         """The outcome of each entity, even while it writes: a batch without one was not sent."""
         if not self.is_writing:
             return self.read_outcomes(files.APPLIED)
         recorded = [*takewhile(self.folder.has, map(files.BATCH.of, count(1)))]
-        planned = files.ALTER if self.folder.has(files.ALTER) else DIFFERENCES.file
-        batches = self.read(planned, self.folder.batches) or {}
+        batches = self.read(DIFFERENCES.file, self.folder.batches) or {}
         return (
             *(outcome for file in recorded for outcome in self.read_outcomes(file)),
             *(
@@ -128,7 +122,13 @@ class RunState:
     def written(self) -> Keys:
         """The rows whose new value a broker accepted; of an alter, those with another value."""
         written = frozenset(find_written(self.outcomes))
-        return written & self.alter.changing if self.alter else written
+        return written & self.changing if self.folder.has(files.ALTER) else written
+
+    @cached_property
+    def changing(self) -> Keys:
+        """The rows that get another value; an alter also sends values that are stored."""
+        rows = self.read(DIFFERENCES.file, self.folder.differences) or ()
+        return frozenset(row.id for row in rows if row.changes_value)
 
     @property
     def unknown(self) -> Keys:
