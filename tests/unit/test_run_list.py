@@ -48,12 +48,7 @@ def leave(path: Path, files: dict[str, Any]) -> Path:
             rows = [Difference(*row)._replace(batch=1) for row in content]
             RunFolder(open_place(path)).write_table(DIFFERENCES, rows)
         elif content is not None:
-            values = complete(name, content)
-            for decision in content.get("decisions", ()):
-                if isinstance(decision, dict):  # shown in a run, and not stored
-                    values["decisions"] = [{**decision}]
-                    del values["decisions"][0]["guards"]
-            RunFolder(open_place(path)).write_json(name, values)
+            RunFolder(open_place(path)).write_json(name, complete(name, content))
     return path
 
 

@@ -5,7 +5,7 @@ import pwd
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,7 +13,6 @@ from msgspec.structs import replace
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
-from quota_ops.model.stored import to_json
 from quota_ops.model.text import command
 
 LARGE = 100
@@ -80,11 +79,6 @@ class Decision(Struct, frozen=True):
     def guards(self) -> tuple[str, ...]:
         """The names of the guards that were shown."""
         return tuple(sorted({guard.guard for guard in self.shown}))
-
-    def as_json(self) -> dict[str, Any]:
-        """Return the decision and its guards as JSON values, for programs."""
-        values: dict[str, Any] = to_json(Decision, self)
-        return values | {"guards": list(self.guards)}
 
 
 def select_valid_decisions(

@@ -233,4 +233,4 @@ class RunSummary(Struct, frozen=True):
     def as_json(self) -> dict[str, Any]:
         """Return the run as JSON values."""
         values: dict[str, Any] = to_json(RunSummary, self)
-        return values | {"decisions": [decision.as_json() for decision in self.decisions]}
+        return values

@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import asdict
 
-from quota_ops.model.plans.approval import needs_approval
+from quota_ops.model.plans.approval import Decision, needs_approval
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.quota import json_number
@@ -88,7 +88,7 @@ def as_json(report: Report) -> str:
                     value, declared (entity, value, owner, file, line)
     capacity        what Git promises on each broker by key: key, capacity, factor, promised,
                     owners (owner, promised); empty without `capacity` in cluster.yaml
-    decisions       each approval or rejection of the plan: said, digest, guards, shown, by, login,
+    decisions       each approval or rejection of the plan: said, digest, shown, by, login,
                     at, reason, run
     brokers         broker, address, asked (how often it was queried), behind (how many rows
                     differ), error, bootstrap (whether only that address was queried; broker is
@@ -148,7 +148,7 @@ def _head(report: Report) -> dict[str, Any]:
             for row in report.protected
         ],
         "capacity": capacity.promises_json(report.promises),
-        "decisions": [status.as_json() for status in report.decisions],
+        "decisions": [to_json(Decision, decision) for decision in report.decisions],
         "brokers": [asdict(broker) for broker in report.brokers],
         "versions": dict(report.versions),
     }
