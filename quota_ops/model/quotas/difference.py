@@ -133,7 +133,7 @@ class Difference(NamedTuple):
 
     @property
     def changes_value(self) -> bool:
-        """Whether it writes another value than the cluster stores."""
+        """Return whether the row is written, with a value that the cluster does not store."""
         return self.action in WRITES and not same(self.before, self.target)
 
     @property
