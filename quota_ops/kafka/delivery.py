@@ -7,7 +7,9 @@ from itertools import groupby
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
 from quota_ops.model.quotas.alteration import Alteration, group_alterations
-from quota_ops.model.quotas.rows import BatchRow, Stored
+from quota_ops.model.quotas.difference import Difference
+from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.runs.outcome import (
     RESENT,
     SETTLED,
@@ -35,7 +37,7 @@ MOST_REQUESTS = 100
 
 
 def send_rows(
-    batch: int, rows: Sequence[BatchRow], send: Send, validate: Send
+    batch: int, rows: Sequence[Difference], send: Send, validate: Send
 ) -> tuple[Outcome, ...]:
     """Send the rows of a batch; return one outcome per entity.
 
@@ -77,7 +79,7 @@ def _has_failed_whole(outcomes: Sequence[Outcome]) -> bool:
     return len(outcomes) > 1 and len(errors) == 1 and bool(errors & WHOLE)
 
 
-def _split(rows: Sequence[BatchRow]) -> list[list[BatchRow]]:
+def _split(rows: Sequence[Difference]) -> list[list[Difference]]:
     """Split the rows in two halves, without separating the rows of an entity."""
     entities = [list(group) for _, group in groupby(rows, key=lambda row: row.entity)]
     middle = len(entities) // 2
@@ -91,7 +93,7 @@ PATIENCE = 15.0
 
 
 def write_rows(
-    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored, *, send: Send
+    cluster: Cluster, batch: int, rows: Sequence[Difference], stored: Stored, *, send: Send
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Write the rows of a batch; return the outcomes, and the values that the cluster stores.
 
@@ -117,7 +119,7 @@ def write_rows(
 
 
 def _settle_rows(
-    cluster: Cluster, batch: int, rows: Sequence[BatchRow], stored: Stored, send: Send
+    cluster: Cluster, batch: int, rows: Sequence[Difference], stored: Stored, send: Send
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Describe the cluster to find which rows arrived, and send the others again.
 
@@ -126,7 +128,7 @@ def _settle_rows(
     """
     try:
         seen = _describe_patiently(cluster)
-        missing = [row for row in rows if not row.is_stored(seen)]
+        missing = [row for row in rows if not same(seen.get(row.id), row.target)]
         retried = send_rows(batch, missing, send, cluster.validate) if missing else ()
     except QuotaOpsError as error:
         message = f"the write was sent, and its outcome cannot be found out: {error.reason}"

@@ -82,7 +82,7 @@ def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
 
 def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:
     """Write applied.json with the outcomes that the cluster's values settle."""
-    targets = {row.id: row.after for rows in run.batches().values() for row in rows}
+    targets = {row.id: row.target for row in run.differences()}
     settled = _settle_outcomes(outcomes, targets, stored, by)
     run.leave_outcomes(APPLIED, tuple(settled))
 

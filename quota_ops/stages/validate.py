@@ -6,7 +6,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import WHOLE, send_rows
 from quota_ops.model.errors import NotAuthorized, Refused
 from quota_ops.model.quotas.alteration import Alteration
-from quota_ops.model.quotas.rows import Batches
+from quota_ops.model.quotas.difference import Batches
 from quota_ops.model.runs.outcome import UNSETTLED, EntityResponse, Outcome, Status, format_lines
 from quota_ops.model.text import counted
 from quota_ops.store.run.files import ALTER, VALIDATED

@@ -8,7 +8,7 @@ import pytest
 from quota_ops.kafka import delivery
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.quotas.alteration import Alteration, group_alterations
-from quota_ops.model.quotas.rows import BatchRow
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status
 from tests.broker.late_alters import alter_users
 from tests.broker.stage_runs import KEY, outcomes
@@ -32,17 +32,20 @@ class Counted:
         return answers
 
 
-def rows(names: Sequence[str]) -> list[BatchRow]:
+def rows(names: Sequence[str]) -> list[Difference]:
     """Return a limit for each user."""
-    return [BatchRow("c", 1, f"user={name}", KEY, None, 1.0) for name in sorted(names)]
+    return [
+        Difference("c", f"user={name}", KEY, Kind.PENDING, Action.SET, before=None, after=1.0)
+        for name in sorted(names)
+    ]
 
 
 @contextmanager
-def cleared(lab: Lab, written: Sequence[BatchRow], at_once: int) -> Iterator[Counted]:
+def cleared(lab: Lab, written: Sequence[Difference], at_once: int) -> Iterator[Counted]:
     """Yield a cluster that is empty again at the end."""
     yield Counted(lab.cluster)
     for start in range(0, len(written), at_once):
-        gone = [row._replace(after=None) for row in written[start : start + at_once]]
+        gone = [row._replace(action=Action.CLEAR) for row in written[start : start + at_once]]
         assert {response.code for response in lab.cluster.apply(group_alterations(gone))} == {0}
     lab.wait_for({})
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import (
     ACTUAL,
     CLUSTERS,
@@ -120,6 +120,6 @@ def differences(path: Path) -> tuple[Difference, ...]:
     return RunFolder(open_place(path)).differences()
 
 
-def batches(path: Path) -> list[BatchRow]:
+def batches(path: Path) -> list[Difference]:
     """Return the rows of the batches that an engine wrote, batch after batch."""
     return [row for rows in RunFolder(open_place(path)).batches().values() for row in rows]

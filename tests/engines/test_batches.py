@@ -7,8 +7,8 @@ import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.difference import Action, Difference, Kind, group_by_batch
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import DIFFERENCES, OVERRIDES
 from quota_ops.sql import text
 from quota_ops.store.places import parquet
@@ -45,15 +45,11 @@ def by_duckdb(differences: pa.Table, max_keys: int, max_bytes: int) -> pa.Table:
     return parquet.conform(DIFFERENCES, found)
 
 
-def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[BatchRow]:
+def numbered(writes: list[Write], *, max_keys: int, max_bytes: int) -> list[Difference]:
     """Return the batches of these writes of one cluster."""
     found = by_duckdb(differences_of((CLUSTER, *row) for row in writes), max_keys, max_bytes)
     rows = parquet.read_rows(DIFFERENCES, found)
-    return [
-        BatchRow(row.cluster, row.batch, *row.id, row.before, row.after)
-        for row in rows
-        if row.batch is not None
-    ]
+    return [row for row in rows if row.batch is not None]
 
 
 @st.composite
@@ -68,7 +64,7 @@ def some_writes(draw: st.DrawFn) -> list[Write]:
     ]
 
 
-def size(row: BatchRow) -> int:
+def size(row: Difference) -> int:
     """Return the counted size of a record, in bytes."""
     return len(row.entity) + len(row.key) + 64
 
@@ -91,11 +87,7 @@ def test_batches_are_a_partition(writes: list[Write], max_keys: int, max_bytes: 
 @given(writes=some_writes(), max_keys=st.integers(1, 20), max_bytes=st.integers(100, 2000))
 def test_batches_are_bounded(writes: list[Write], max_keys: int, max_bytes: int) -> None:
     """A batch exceeds a bound by no more than the entity that crossed it."""
-    by_batch: dict[int, list[BatchRow]] = {}
-    for row in numbered(writes, max_keys=max_keys, max_bytes=max_bytes):
-        by_batch.setdefault(row.batch, []).append(row)
-
-    for rows in by_batch.values():
+    for rows in group_by_batch(numbered(writes, max_keys=max_keys, max_bytes=max_bytes)).values():
         largest = max(sum(size(one) for one in rows if one.entity == row.entity) for row in rows)
         assert len(rows) < max_keys + len(KEYS)
         assert sum(size(row) for row in rows) < max_bytes + largest
@@ -117,8 +109,8 @@ def test_what_sets_comes_first(writes: list[Write]) -> None:
     """An entity that only loses limits comes after all that gain one."""
     rows = numbered(writes, max_keys=3, max_bytes=1000)
     sets = {row.entity for row in rows if row.after is not None}
-    last_set = max((row.batch for row in rows if row.entity in sets), default=0)
-    first_clear = min((row.batch for row in rows if row.entity not in sets), default=last_set)
+    last_set = max((row.batch or 0 for row in rows if row.entity in sets), default=0)
+    first_clear = min((row.batch or 0 for row in rows if row.entity not in sets), default=last_set)
 
     assert last_set <= first_clear
 
@@ -137,7 +129,7 @@ def list_clusters() -> dict[str, Sides]:
 
 def test_the_bound_that_brokers_refuse_is_kept(decided: dict[str, list[Difference]]) -> None:
     """Both engines close a batch at 5,000 keys, half of what a broker rejects."""
-    rows = [row.change for row in decided["first apply"] if row.change]
+    rows = [row for row in decided["first apply"] if row.batch is not None]
 
     assert [sum(row.batch == number for row in rows) for number in (1, 2)] == [5_000, 1_001]
     assert [row.batch for row in rows if row.after is None] == [2]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from quota_ops.model.plans.plan import exact
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow, LedgerRow
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.sql.embedded import EmbeddedEngine
 from tests.engines.oracle import decide
 from tests.engines.runs import SPARK_IN_MATRIX, Sides, decide_clusters
@@ -121,8 +121,8 @@ def list_clusters() -> dict[str, Sides]:
 
 
 def comparable(
-    differences: Sequence[Difference], batches: Sequence[BatchRow]
-) -> tuple[list[Difference], list[BatchRow]]:
+    differences: Sequence[Difference], batches: Sequence[Difference]
+) -> tuple[list[Difference], list[Difference]]:
     """Return the rows with NaN written so that it equals itself."""
     return (
         [row._replace(before=_named(row.before)) for row in differences],
@@ -136,7 +136,7 @@ def _named(value: float | None) -> float | None:
 
 def by_engine(
     engine: "AnyEngine", path: Path, fleet: Fleet
-) -> tuple[list[Difference], list[BatchRow]]:
+) -> tuple[list[Difference], list[Difference]]:
     """Return an engine's result for a fleet."""
     sides = {name: cluster.sides(name) for name, cluster in fleet.items()}
     return with_batches(decide_clusters(engine, path, sides), fleet)
@@ -144,13 +144,13 @@ def by_engine(
 
 def with_batches(
     decided: Mapping[str, list[Difference]], fleet: Fleet
-) -> tuple[list[Difference], list[BatchRow]]:
+) -> tuple[list[Difference], list[Difference]]:
     """Return the rows of all clusters of a fleet, and those of their batches."""
     differences = [row for name in sorted(fleet) for row in decided[name]]
-    return differences, [row.change for row in differences if row.change]
+    return differences, [row for row in differences if row.batch is not None]
 
 
-def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
+def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[Difference]]:
     """Return the reference's result; so few writes are one batch."""
     differences = [
         row
@@ -163,7 +163,7 @@ def by_oracle(fleet: Fleet) -> tuple[list[Difference], list[BatchRow]]:
         )
     ]
     differences = [row._replace(batch=1) if row.action in WRITES else row for row in differences]
-    return differences, [row.change for row in differences if row.change]
+    return differences, [row for row in differences if row.batch is not None]
 
 
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.rows import ActualRow, BatchRow, DesiredRow
+from quota_ops.model.quotas.rows import ActualRow, DesiredRow
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import diff_runs
@@ -19,7 +19,7 @@ from tests.engines.submitting import standalone_cluster, submit, workers_used
 
 KEY = "producer_byte_rate"
 CLUSTERS = ("one", "two")
-Said = tuple[tuple[Difference, ...], list[BatchRow]]
+Said = tuple[tuple[Difference, ...], list[Difference]]
 
 
 def put_fleet(root: Path) -> list[Path]:

@@ -3,8 +3,9 @@
 import pytest
 
 from quota_ops.model.errors import Refused
+from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.rows import BatchRow, Key
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import (
     MOST_LINES,
     EntityResponse,
@@ -40,7 +41,9 @@ def test_written(status: Status, earlier: Status | None, known: tuple[bool, bool
 
 def test_outcomes_of_a_request() -> None:
     """Each entity has the broker's response to it, in any order; one without is unknown."""
-    rows = [BatchRow("id", 1, entity, key, None, 1.0) for entity, key in ROWS]
+    rows = [
+        Difference("id", *row, Kind.PENDING, Action.SET, before=None, after=1.0) for row in ROWS
+    ]
     responses = [
         EntityResponse(Entity.parse("user=b"), 42, "INVALID_REQUEST", "no"),
         EntityResponse(Entity.parse("user=a"), 0, "NONE", None),

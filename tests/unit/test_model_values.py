@@ -12,18 +12,16 @@ from quota_ops.model import errors
 from quota_ops.model.errors import InvalidDesiredState, QuotaOpsError, Refused
 from quota_ops.model.finding import Problem
 from quota_ops.model.quotas.alteration import Alteration, group_alterations
-from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.difference import Action, Difference, Kind, group_by_batch
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import (
     ActualRow,
-    BatchRow,
     DesiredRow,
     Key,
     LedgerRow,
     OverrideRow,
     Side,
     find_unequal,
-    group_by_batch,
 )
 from quota_ops.model.quotas.tables import (
     ACTUAL,
@@ -67,17 +65,11 @@ def test_an_override_has_two_rows() -> None:
     assert (row.id, row.declared_id) == (Key(pair, "k"), Key("user=a", "k"))
 
 
-def test_a_change_is_stored_when_its_value_is() -> None:
-    """A cleared key is stored as a change when the cluster has no value of it."""
-    change = BatchRow("id", 2, "user=a", "k", 1.0, 2.0)
-    stored = {change.id: 2.0}
+def test_rows_by_the_request_that_writes_them() -> None:
+    """Requests are in ascending order; a row that is not written is in none."""
+    second, first = ROW._replace(batch=2), ROW._replace(batch=1)
 
-    assert (change.is_stored(stored), change.is_stored({})) == (True, False)
-    assert change._replace(after=None).is_stored({})
-    assert group_by_batch([change, change._replace(batch=1)]) == {
-        1: (change._replace(batch=1),),
-        2: (change,),
-    }
+    assert list(group_by_batch([second, ROW, first]).items()) == [(1, (first,)), (2, (second,))]
 
 
 def test_a_row_of_git_keeps_the_commit_that_declared_its_value() -> None:
@@ -105,22 +97,12 @@ def test_the_place_that_asks(file: str | None, line: int | None, source: str | N
     assert ROW._replace(file=file, line=line).source == source
 
 
-def test_what_a_request_writes_of_a_difference() -> None:
-    """A row with a batch is written by that request, a cleared one as None; others are not."""
-    written = ROW._replace(action=Action.SET, before=1.0, after=2.0, batch=3)
-    change = BatchRow(ROW.cluster, 3, ROW.entity, ROW.key, 1.0, 2.0)
-
-    assert ROW.change is None
-    assert written.change == change
-    assert written._replace(action=Action.CLEAR).change == change._replace(after=None)
-
-
 def test_rows_of_a_batch_become_one_alteration_per_entity() -> None:
     """Adjacent rows of one entity are sent together, a clear as None."""
     rows = [
-        BatchRow("id", 1, "client-id=<default>", "a", None, 1.0),
-        BatchRow("id", 1, "user=a", "a", 3.0, None),
-        BatchRow("id", 1, "user=a", "b", None, 2.0),
+        ROW._replace(entity="client-id=<default>", key="a", action=Action.SET, after=1.0),
+        ROW._replace(entity="user=a", key="a", action=Action.CLEAR, before=3.0),
+        ROW._replace(entity="user=a", key="b", action=Action.SET, after=2.0),
     ]
 
     assert group_alterations(rows) == (
@@ -263,7 +245,7 @@ def test_a_report_has_the_commit_of_what_was_read() -> None:
         DesiredRow("id", "user=a", "k", 1.0, None, None, "a.yaml", 1),
         ActualRow("id", "user=a", "k", 1.0, True, None),
         LedgerRow("id", "user=a", "k", 1.0, "verified", None, None, None, "run", ""),
-        BatchRow("id", 1, "user=a", "k", None, 1.0),
+        ROW._replace(entity="user=a", key="k"),
         RowVerdict("user=a", "k", 1.0, Verdict.VERIFIED),
         Undone("user=a", "k", 1.0, 2.0, None, verified=True),
         Adoption("user=a", "k", 1.0, None, None),

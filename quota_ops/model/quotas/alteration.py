@@ -8,9 +8,9 @@ from math import isfinite
 from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
-from quota_ops.model.quotas.rows import BatchRow
 from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows, parse_row
 from quota_ops.model.quotas.specification import require_text
 
@@ -25,10 +25,10 @@ class Alteration(Struct, frozen=True):
     changes: tuple[tuple[str, float | None], ...]
 
 
-def group_alterations(rows: Iterable[BatchRow]) -> tuple[Alteration, ...]:
+def group_alterations(rows: Iterable[Difference]) -> tuple[Alteration, ...]:
     """Group the rows of a batch, which are sorted by entity, into one alteration per entity."""
     return tuple(
-        Alteration(Entity.parse(entity), tuple((row.key, row.after) for row in group))
+        Alteration(Entity.parse(entity), tuple((row.key, row.target) for row in group))
         for entity, group in groupby(rows, key=lambda row: row.entity)
     )
 

@@ -1,11 +1,12 @@
 """A difference: a row on which Git, the cluster and the ledger disagree."""
 
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import BatchRow, Key
+from quota_ops.model.quotas.rows import Key
 
 
 class Kind(StrEnum):
@@ -125,13 +126,6 @@ class Difference(NamedTuple):
         return self.after if self.action is Action.SET else None
 
     @property
-    def change(self) -> BatchRow | None:
-        """The row of the request that writes it; None if it is not written."""
-        if self.batch is None:
-            return None
-        return BatchRow(self.cluster, self.batch, self.entity, self.key, self.before, self.target)
-
-    @property
     def changes_value(self) -> bool:
         """Return whether the row is written, with a value that the cluster does not store."""
         return self.action in WRITES and not same(self.before, self.target)
@@ -167,3 +161,16 @@ class Difference(NamedTuple):
     def source(self) -> str | None:
         """The place in Git that declares the row: `payments.yaml:8`."""
         return None if self.file is None else f"{self.file}:{self.line}" if self.line else self.file
+
+
+Batches = Mapping[int, Sequence[Difference]]
+"""The rows of each request by its number."""
+
+
+def group_by_batch(rows: Iterable[Difference]) -> dict[int, tuple[Difference, ...]]:
+    """Return the rows of each request, by its number, in ascending order; no row without one."""
+    batches: dict[int, list[Difference]] = {}
+    for row in rows:
+        if row.batch is not None:
+            batches.setdefault(row.batch, []).append(row)
+    return {number: tuple(batches[number]) for number in sorted(batches)}

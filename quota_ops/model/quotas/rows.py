@@ -1,6 +1,6 @@
 """Rows of the tables that stages fill themselves; `model.tables` derives their columns."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from enum import StrEnum
 from typing import NamedTuple
@@ -25,8 +25,8 @@ Stored = Mapping[Key, float]
 Targets = Mapping[Key, float | None]
 """The values that a cluster should store, by entity and key; None if it should store none.
 
-A target has other names elsewhere: `target` in a difference, which may also write nothing, `after`
-in a row of a batch, `expected` in a verdict.
+A target has other names elsewhere: `target` in a difference, which may also write nothing,
+`expected` in a verdict.
 """
 
 
@@ -207,35 +207,3 @@ class LostLimit(NamedTuple):
         """Return why it is not in force."""
         how = "the same address in another spelling, was cleared"
         return f"stored, but not in force since {self.spelling}, {how}"
-
-
-class BatchRow(NamedTuple):
-    """A row of a request: one change of one key; `after` None clears it."""
-
-    cluster: str
-    batch: int
-    entity: str
-    key: str
-    before: float | None
-    after: float | None
-
-    @property
-    def id(self) -> Key:
-        """Return entity and key."""
-        return Key(self.entity, self.key)
-
-    def is_stored(self, stored: Stored) -> bool:
-        """Return whether the cluster already stores the value that this row writes."""
-        return same(stored.get(self.id), self.after)
-
-
-Batches = Mapping[int, Sequence[BatchRow]]
-"""The rows of each request by its number."""
-
-
-def group_by_batch(rows: Iterable[BatchRow]) -> dict[int, tuple[BatchRow, ...]]:
-    """Return the rows of each batch, by its number, in ascending order."""
-    batches: dict[int, list[BatchRow]] = {}
-    for row in rows:
-        batches.setdefault(row.batch, []).append(row)
-    return {number: tuple(batches[number]) for number in sorted(batches)}

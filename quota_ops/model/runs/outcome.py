@@ -4,8 +4,9 @@ from collections.abc import Iterable, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
+from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.rows import BatchRow, Key
+from quota_ops.model.quotas.rows import Key
 
 
 class EntityResponse(NamedTuple):
@@ -95,7 +96,7 @@ MOST_LINES = 20
 
 
 def match_outcomes(
-    batch: int, rows: Iterable[BatchRow], responses: Iterable[EntityResponse]
+    batch: int, rows: Iterable[Difference], responses: Iterable[EntityResponse]
 ) -> tuple[Outcome, ...]:
     """Return a batch's outcomes, matching responses by entity because brokers sort them by hash.
 
@@ -120,7 +121,7 @@ def _build_outcome(
 
 def build_outcomes(
     batch: int,
-    rows: Iterable[BatchRow],
+    rows: Iterable[Difference],
     status: Status,
     message: str | None,
     *,
@@ -133,7 +134,7 @@ def build_outcomes(
     )
 
 
-def group_keys(rows: Iterable[BatchRow]) -> dict[str, tuple[str, ...]]:
+def group_keys(rows: Iterable[Difference]) -> dict[str, tuple[str, ...]]:
     """Return the changed keys by entity."""
     keys: dict[str, list[str]] = {}
     for row in rows:

@@ -14,8 +14,9 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import resume_command
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.quota import format_limit, same
-from quota_ops.model.quotas.rows import BatchRow, Key, Keys, LostLimit, Stored
+from quota_ops.model.quotas.rows import Key, Keys, LostLimit, Stored
 from quota_ops.model.runs.outcome import (
     AS_INTENDED,
     DONE,
@@ -183,7 +184,7 @@ class _Writer(Struct):
     checks: _Checks
     described: _Described
 
-    def write(self, number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
+    def write(self, number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
         """Write a batch, and return the outcome of each row."""
         checks = self.checks
         released = checks.find_released()
@@ -191,7 +192,7 @@ class _Writer(Struct):
             self.described = _describe(self.cluster, checks.find_moved, checks.lost)
         refuse_while_paused(checks.policy)
         stored = self.described.stored
-        to_send, kept = list[BatchRow](), dict[_Reason, list[BatchRow]]()
+        to_send, kept = list[Difference](), dict[_Reason, list[Difference]]()
         reasons = self._find_reasons(rows, released)
         for row in rows:
             reason = reasons.get(row.id)
@@ -214,17 +215,17 @@ class _Writer(Struct):
         self.described = self.described._replace(stored=stored)
         return (*others, *merge_earlier(sent, cleared))
 
-    def _find_reasons(self, rows: Sequence[BatchRow], released: Keys) -> dict[Key, _Reason]:
+    def _find_reasons(self, rows: Sequence[Difference], released: Keys) -> dict[Key, _Reason]:
         """Return why rows are not sent now; of several reasons, the last one below counts."""
         checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
         planned = {row.id: row for row in rows}
-        already = {key for key, row in planned.items() if same(stored.get(key), row.after)}
+        already = {key for key, row in planned.items() if same(stored.get(key), row.target)}
         not_skipped = planned.keys() - already - checks.waiting
         on_hold = held_among({key.entity for key in not_skipped}, checks.holds)
         stale = (
             key
             for key, row in planned.items()
-            if not is_as_planned(row.before, row.after, stored.get(key))
+            if not is_as_planned(row.before, row.target, stored.get(key))
         )
         over = {
             row: f"Git declares another value since {at}"
@@ -246,13 +247,13 @@ class _Writer(Struct):
         return self.cluster.apply(alterations)
 
     def _clear_lost(
-        self, number: int, rows: Sequence[BatchRow], others: Sequence[Outcome]
+        self, number: int, rows: Sequence[Difference], others: Sequence[Outcome]
     ) -> tuple[Outcome, ...]:
         """Clear the lost limits among some rows: the controller sets no value that is stored."""
         lost = {row.id for row in self.checks.lost}
-        clears = [row._replace(after=None) for row in rows if row.id in lost] if lost else []
-        if not clears:
+        if not lost or lost.isdisjoint(row.id for row in rows):
             return ()
+        clears = [row._replace(action=Action.CLEAR) for row in rows if row.id in lost]
         rest = build_outcomes(
             number, (row for row in rows if row.id not in lost), Status.NOT_SENT, None
         )

@@ -16,7 +16,7 @@ from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, exactly
 from quota_ops.model.quotas.quota import format_limit, same
-from quota_ops.model.quotas.rows import BatchRow, Stored
+from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.run import Alter
 from quota_ops.stages.apply import raise_unless_done
@@ -44,7 +44,7 @@ def apply_alter(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> N
         _hold_entities(records.holds, entities, alter.until, alter)
     record_alter(folder, records)
 
-    def write(number: int, rows: Sequence[BatchRow]) -> tuple[Outcome, ...]:
+    def write(number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
         return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
 
     def record() -> None:

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from quota_ops.model.errors import Refused
 from quota_ops.model.plans import approval
 from quota_ops.model.plans.plan import NAMED, SHORT, Plan, matches_digest
-from quota_ops.model.quotas.rows import Batches
+from quota_ops.model.quotas.difference import Batches
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Status, group_keys
 from quota_ops.model.text import command, counted

@@ -5,7 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import Send, write_rows
 from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsError
-from quota_ops.model.quotas.rows import Batches, BatchRow, Stored
+from quota_ops.model.quotas.difference import Batches, Difference
+from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.store.run.attempt import Attempt
@@ -14,7 +15,7 @@ from quota_ops.store.run.attempt import Attempt
 def write_batches(
     attempt: Attempt,
     batches: Batches,
-    write: Callable[[int, Sequence[BatchRow]], tuple[Outcome, ...]],
+    write: Callable[[int, Sequence[Difference]], tuple[Outcome, ...]],
     record: Callable[[], None],
     progress: Progress = SILENT,
 ) -> QuotaOpsError | None:
@@ -44,7 +45,7 @@ def write_batches(
 def _write_in_order(
     attempt: Attempt,
     batches: Batches,
-    write: Callable[[int, Sequence[BatchRow]], tuple[Outcome, ...]],
+    write: Callable[[int, Sequence[Difference]], tuple[Outcome, ...]],
     progress: Progress,
 ) -> QuotaOpsError | None:
     trouble: QuotaOpsError | None = None
@@ -73,7 +74,7 @@ def send_noted(
     attempt: Attempt,
     cluster: Cluster,
     number: int,
-    rows: Sequence[BatchRow],
+    rows: Sequence[Difference],
     stored: Stored,
     *,
     send: Send,

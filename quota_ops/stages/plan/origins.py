@@ -191,7 +191,7 @@ def _writes(state: RunState) -> tuple[str, Targets]:
     """Return the author of a run's writes, and the values to write; None clears a key."""
     run, alter = state.folder, state.find(ALTER)
     who = f"{alter.by} with alter in {_named(run)}" if alter else _named(run)
-    return who, {row.id: row.after for rows in run.batches().values() for row in rows}
+    return who, {row.id: row.target for row in run.differences()}
 
 
 def _seen(run: RunFolder) -> dict[Key, float]:

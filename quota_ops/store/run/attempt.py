@@ -7,7 +7,7 @@ from contextlib import suppress
 from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.quotas.rows import Batches
+from quota_ops.model.quotas.difference import Batches
 from quota_ops.model.runs.outcome import SETTLED, Outcome, Status, build_outcomes
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place

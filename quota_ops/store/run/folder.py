@@ -22,8 +22,8 @@ from quota_ops.model.moment import iso_utc, timed
 from quota_ops.model.plans.approval import Author, Decision
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.rows import BatchRow, OverrideRow, Side, group_by_batch
+from quota_ops.model.quotas.difference import Action, Difference, Kind, group_by_batch
+from quota_ops.model.quotas.rows import OverrideRow, Side
 from quota_ops.model.quotas.tables import DIFFERENCES, LEDGER, OVERRIDES, Row, Table
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
@@ -394,12 +394,9 @@ class RunFolder:
         differ = (row.id for row in differences if row.kind is not Kind.IN_SYNC)
         return len(taken.difference(differ)) if taken else 0
 
-    def batches(self) -> dict[int, tuple[BatchRow, ...]]:
+    def batches(self) -> dict[int, tuple[Difference, ...]]:
         """Return the rows of each request by its number."""
-        return self.read_cached("batches", self._batches)
-
-    def _batches(self) -> dict[int, tuple[BatchRow, ...]]:
-        return group_by_batch(filter(None, (row.change for row in self.differences())))
+        return self.read_cached("batches", lambda: group_by_batch(self.differences()))
 
     @contextmanager
     def stage(self, stage: str) -> Iterator[None]:
