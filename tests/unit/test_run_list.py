@@ -12,7 +12,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.stages import StageResult, StageStatus
-from quota_ops.stages.report.run_report import read_end_time
+from quota_ops.stages.report.run_report import read_report
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import BATCH
 from quota_ops.store.run.folder import RunFolder
@@ -71,14 +71,15 @@ def test_when_a_damaged_run_started(tmp_path: Path) -> None:
 
 
 def test_when_a_run_ended(tmp_path: Path) -> None:
-    """A run's end is that of its last stage, else its own start."""
+    """A report shows when the last stage of its run ended, else its start, whenever it is read."""
     folder = RunFolder(open_place(leave(tmp_path / "demo" / "one", {"run.json": ABOUT})))
-    assert read_end_time(folder) == "2026-11-21T10:00:00Z"
+    assert read_report(folder).finished == "2026-11-21T10:00:00Z"
 
     folder.keep_end(StageResult("adopt", StageStatus.DONE))
     at = folder.read_json("stage-adopt.json")["at"]
     folder.write_json("stage-apply.json", {"at": "yesterday"})
-    assert read_end_time(folder) == at > "2026-11-22"
+    folder.write_json("stage-report.json", {"at": "2999-01-01T00:00:00Z"})  # it is made again
+    assert read_report(folder).finished == at > "2026-11-22"
 
 
 def store_of(root: Path, *names: str) -> RunStore:

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 import click
-from msgspec.structs import replace
 
 from quota_ops.cli import options
 from quota_ops.cli.console import show_result
@@ -31,14 +30,14 @@ def show(run: str, run_store: str | None, output: str) -> None:
     """
     from quota_ops.report.records.json_report import as_json
     from quota_ops.report.text.report import report_screen
-    from quota_ops.stages.report.run_report import read_end_time, read_report
+    from quota_ops.stages.report.run_report import read_report
     from quota_ops.store.places.run_store import find_run_store
     from quota_ops.store.retention import refuse_pruned
     from quota_ops.store.run.names import find_run
 
     folder = find_run(find_run_store(run_store), run)
     refuse_pruned(folder)
-    report = replace(read_report(folder), finished=read_end_time(folder))
+    report = read_report(folder)
     show_result(
         output,
         text=lambda: (*report_screen(report), *_records(folder, report), *_place(folder)),

@@ -179,7 +179,7 @@ _TIMES: dict[str, tuple[str, Find]] = {
         lambda state: _seconds(state.drifted_since) if state.drifted_since else None,
     ),
     "last_report": (
-        "When the newest run was reported; 0 without one.",
+        "When the newest run ended; 0 without one.",
         lambda state: _seconds(state.reported),
     ),
     "last_success": (

@@ -24,7 +24,7 @@ from quota_ops.report.outline.summary import summarize
 from quota_ops.report.records.json_report import COUNTED, count_rows
 from quota_ops.stages.plan.earlier_runs import count_managed_rows
 from quota_ops.stages.report.audit import KINDS, count_changed, list_written
-from quota_ops.stages.report.run_report import read_work_end
+from quota_ops.stages.report.run_report import read_end_time
 from quota_ops.store.history import history
 from quota_ops.store.places import parquet
 from quota_ops.store.run.folder import RunFolder
@@ -333,7 +333,7 @@ def _append(folder: RunFolder, report: Report) -> str | None:
     try:
         about = folder.about()
         owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
-        end = RunEnd(read_work_end(folder), about.sequence, owned, folder.settlement())
+        end = RunEnd(read_end_time(folder), about.sequence, owned, folder.settlement())
         history.append(folder.store, list_report_rows(report, end))
     except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
         words = f"this run is not in the history: {' '.join(str(error).split())}"

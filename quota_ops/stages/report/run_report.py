@@ -65,7 +65,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         run=about.run,
         provenance=about.provenance,
         started=about.started,
-        finished=iso_utc(),
+        finished=read_end_time(folder),
         stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
         validated=parts.read_outcomes(files.VALIDATED),
@@ -134,15 +134,10 @@ def _find_repository(policy: Policy | None) -> Repository | None:
 
 
 def read_end_time(folder: RunFolder) -> str:
-    """Return when the last stage of a run ended, as ISO 8601 in UTC.
+    """Return when the last stage before the report ended: ISO 8601, UTC; else the run's start.
 
-    Returns the start of the run when no stage recorded an end.
+    The report can be written again later.
     """
-    return max(_find_last(folder, [files.STAGE.of("report")]) or "", read_work_end(folder))
-
-
-def read_work_end(folder: RunFolder) -> str:
-    """Return the same without the report, which can be written again later."""
     return (
         _find_last(folder, map(files.STAGE.of, (*STAGES[:-1], *_RECORDED)))
         or folder.about().started
