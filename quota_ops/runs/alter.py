@@ -103,6 +103,8 @@ def refuse_protected(
 def list_altered(folder: RunFolder) -> tuple[NewLimit, ...]:
     """Return the values that the cluster has since an alter, for Git to declare."""
     accepted = {outcome.entity for outcome in folder.outcomes(APPLIED) if outcome.status in DONE}
+    if not accepted:
+        return ()
     return tuple(
         NewLimit(row.id, row.after, declared=None, replaces_any=True)
         for row in folder.differences()

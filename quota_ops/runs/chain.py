@@ -11,7 +11,7 @@ from quota_ops.model.runs.run import Outcomes
 from quota_ops.runs.run import Run, run_stage
 from quota_ops.store.run.attempt import state_sent
 from quota_ops.store.run.claim import claim_run
-from quota_ops.store.run.files import ALTER, APPLIED, PLAN
+from quota_ops.store.run.files import APPLIED, PLAN
 from quota_ops.store.run.folder import RunFolder
 
 READ_ONLY = ("check", "describe", "diff", "plan", "validate")
@@ -38,10 +38,9 @@ SNAPSHOT_STAGES = frozenset({"check", "describe", "diff", "plan"})
 
 def _find_remaining(failed: str, folder: RunFolder) -> set[str]:
     """Return the stages that still run after a stage failed; the report always does."""
-    if failed == "plan" and (folder.has(PLAN) or folder.has(ALTER)):
+    if failed == "plan" and folder.has(PLAN):
         blocked = {"validate", "report"}  # the broker checks the plan as well
-        has_repairs = folder.has(PLAN) and folder.plan().repairs
-        return blocked | ({"apply", "verify"} if has_repairs else set())
+        return blocked | ({"apply", "verify"} if folder.plan().repairs else set())
     if failed == "apply" and folder.has(APPLIED):
         return {"verify", "report"}  # written values are read back
     return {"report"}

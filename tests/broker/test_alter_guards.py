@@ -45,7 +45,7 @@ def test_guards_of_a_one_off_change() -> None:
     assert (refused.exit_code, end["stages"][0]["status"]) == (1, "refused")
     assert "To override: --allow small_limit --reason TEXT" in refused.stderr
     assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")
-    assert end["stages"][0]["message"].startswith(f"small_limit: {found}")
+    assert end["stages"][0]["message"].startswith(f"guards block this plan: small_limit: {found}")
     assert "Not altered" in runs
     assert runs.splitlines()[1].endswith("anna")
     assert shown.partition("\n")[0] == (
@@ -89,7 +89,7 @@ def test_validate_only_names_the_guard_that_would_block() -> None:
 
     assert (blocked.exit_code, allowed.exit_code) == (1, 0)
     assert blocked.stderr.startswith(
-        "small_limit: user=alice producer_byte_rate would be set below"
+        "guards block this plan: small_limit: user=alice producer_byte_rate would be set below"
     )
     assert "would be accepted" in blocked.stdout
     assert not list(Path().glob("**/end-0001.json"))

@@ -14,7 +14,7 @@ def test_an_alter_that_no_broker_validated(tmp_path: Path) -> None:
     folder = RunFolder.start(
         RunStore(open_place(tmp_path)).new_run("demo"), cluster="demo", commit=None
     )
-    folder.write(ALTER, Alter("anna", None, "INC-31"))
+    folder.write(ALTER, Alter("anna", "root", "INC-31"))
 
     record = read_record(folder)
 

@@ -98,6 +98,7 @@ def alter(
     from quota_ops.cli.stage_options import StageOptions
     from quota_ops.cli.stage_run import Begun, recording_end, run_begun
     from quota_ops.model.plans.approval import find_login
+    from quota_ops.model.runs.run import Alter
     from quota_ops.runs.alter import Undo, refuse_protected
     from quota_ops.runs.chain import CHAINS, READ_ONLY
     from quota_ops.runs.run import start_command_run
@@ -113,8 +114,8 @@ def alter(
     until_time = _parse_until(session, until, reason, wanted, desired)
     why = reason or (f"undoes {undone.run}" if undone else "")
     select = undone.select if undone else None
-    changes = TypedChanges(wanted, by, find_login(), why, until_time, select)
     folder = start_command_run(session.store, session.policy, provenance).with_cache()
+    folder.write(ALTER, Alter(by, find_login(), why, until_time))
     entities = {alteration.entity for alteration in wanted}
     writes = session.find_writes(entities.__contains__)
     stages = [stage for stage in CHAINS["alter"] if not validate_only or stage in READ_ONLY]
@@ -124,11 +125,11 @@ def alter(
         if folder.has(artifact) and not validate_only:
             record_command(folder, session.connection_file)
 
-    error = run_begun(begun, partial(record, APPLIED), changes)
+    error = run_begun(begun, partial(record, APPLIED), TypedChanges(wanted, select))
     with recording_end(begun, error, record):
         if folder.has(VALIDATED):
             _show_end(session, folder, desired, undone, output)
-            warn_idle(allow, folder.read(ALTER).guards)
+            warn_idle(allow, folder.plan().guards)
             written = (*writes, *session.find_writes(entities.__contains__))
             warn_of_writes(written if folder.has(APPLIED) else ())
     if error is not None:
@@ -151,12 +152,12 @@ def _show_end(
     from quota_ops.model.text import command
     from quota_ops.report.screens.alter import AlterReport, alter_json, alter_screen, kept_text
     from quota_ops.store.ledger.holds import holds_now
-    from quota_ops.store.run.files import ALTER, APPLIED
+    from quota_ops.store.run.files import APPLIED
 
     shown = AlterReport(
         load_report(folder),
         str(folder.place),
-        folder.read(ALTER),
+        folder.plan().guards,
         _compare_git(session, desired),
         find_pause(session.policy, datetime.now(UTC)),
     )

@@ -63,7 +63,7 @@ def _records(folder: "RunFolder", report: "Report") -> "Screen":
         did = "Released" if folder.has(RELEASED) else "Adopted"
         return record_screen(did, record, ledger_table(record.rows))
     was_written = any(outcome.was_written for outcome in report.applied)
-    table = alter_table(AlterReport(report, str(folder.place), record, None, None))
+    table = alter_table(AlterReport(report, str(folder.place)))
     return record_screen("Altered" if was_written else "Requested changes", record, table)
 
 

@@ -10,7 +10,6 @@ from msgspec import Struct, field
 from quota_ops.model.commit import Provenance
 from quota_ops.model.finding import Finding, InvalidFile, Silence
 from quota_ops.model.plans.approval import Decision
-from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.plan import PlanHead
 from quota_ops.model.quotas.rows import Key, LedgerRow, LostLimit
@@ -168,13 +167,12 @@ class StageEnd(Struct, frozen=True):
 
 
 class Alter(Struct, frozen=True):
-    """Who altered rows, and why; which guards found something; until when the rows are held."""
+    """Who altered rows, and why; until when their entities are held, None to hold none."""
 
     by: str
-    login: str | None
+    login: str
     """The login of the process, in addition to the given name `by`."""
     reason: str
-    guards: tuple[GuardFinding, ...] = ()
     until: datetime | None = None
 
 

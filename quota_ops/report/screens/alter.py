@@ -7,12 +7,12 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from quota_ops.desired.export.one_off import OneOff
+from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.quota import format_limit, json_number
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import Outcome, Status, find_written
 from quota_ops.model.runs.report import Report
-from quota_ops.model.runs.run import Alter
 from quota_ops.precedence.resolution import explain_same_address
 from quota_ops.report.outline import brokers, effects, findings, formats, sentences
 from quota_ops.report.outline.cells import describe_outcome
@@ -26,7 +26,7 @@ _GIT_UNKNOWN = (
 
 
 class AlterReport(Struct, frozen=True):
-    """An alter: the report of its run, the folder, its record, and what Git declares.
+    """An alter: the report of its run, the folder, its guards, and what Git declares.
 
     `git` is None if the desired state, the ledger or a hold is invalid. `standstill` is the reason
     why no reconcile may write now.
@@ -34,9 +34,9 @@ class AlterReport(Struct, frozen=True):
 
     report: Report
     run: str
-    alter: Alter
-    git: OneOff | None
-    standstill: str | None
+    guards: tuple[GuardFinding, ...] = ()
+    git: OneOff | None = None
+    standstill: str | None = None
 
     @property
     def sent(self) -> bool:
@@ -71,7 +71,7 @@ def alter_screen(shown: AlterReport) -> Screen:
     verb = _describe_outcome(shown) if shown.sent else "validated, nothing written"
     heading = line(f"{report.cluster} ({report.cluster_id}): {verb}", Tone.STRONG)
     blocks: list[Line | Table] = [heading, line(), alter_table(shown), line()]
-    if guards := shown.alter.guards:
+    if guards := shown.guards:
         blocks += [*block_lines(make_guard_block(guard, str) for guard in guards), line()]
     if report.findings:
         blocks += [*findings.finding_lines(report.findings, most=findings.FEW), line()]
@@ -134,7 +134,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
         "standstill": shown.standstill,
         "changes": changes,
         "brokers": [asdict(broker) for broker in report.brokers],
-        "guards": [asdict(guard) for guard in shown.alter.guards],
+        "guards": [asdict(guard) for guard in shown.guards],
         "findings": findings.findings_json(report.findings),
     }
 

@@ -62,11 +62,7 @@ def plan_changes(
     if earlier.others is None:  # a review has no page, and its branch may name any connection
         write_throttled(folder, plan, find_use=find_use)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects, others))
-    if plan.guards:
-        plan = _apply_overrides(folder, plan)
-        if allow:
-            _record_overrides(folder, plan, allow, author or Author(None, find_login()))
-            plan = _apply_overrides(folder, plan)
+    plan = override_guards(folder, plan, allow or {}, author or Author(None, find_login()))
     folder.leave_plan(plan)
     write_findings(folder, plan)
     leave_origins(folder, plan.differences)
@@ -108,6 +104,18 @@ def assemble_plan(folder: RunFolder) -> Plan:
         holds=described.holds,
         overridden=folder.count_overridden(folder.differences()),
     )
+
+
+def override_guards(
+    folder: RunFolder, plan: Plan, allow: Mapping[str, str], author: Author
+) -> Plan:
+    """Return the plan with its guard overrides; those in `allow` are recorded for `author`."""
+    if plan.guards:
+        plan = _apply_overrides(folder, plan)
+        if allow:
+            _record_overrides(folder, plan, allow, author)
+            plan = _apply_overrides(folder, plan)
+    return plan
 
 
 def _apply_overrides(folder: RunFolder, plan: Plan) -> Plan:

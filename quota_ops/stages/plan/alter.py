@@ -1,36 +1,34 @@
 """plan, of an alter: the rows that a person typed, beside the cluster, checked by the guards."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import NamedTuple, Self
-
-from msgspec.structs import replace
 
 from quota_ops.findings.cluster_rules import find_unknown_users
 from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
-from quota_ops.model.errors import GuardsRefused, InvalidInput, Refused
+from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.finding import Finding
-from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
-from quota_ops.model.plans.approval import Decision, DecisionKind
+from quota_ops.model.plans.approval import Author
 from quota_ops.model.plans.effect import Effect
-from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking
+from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.guard_rules import judge_alteration
+from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.quotas.tables import DIFFERENCES
-from quota_ops.model.runs.run import Alter, Findings
+from quota_ops.model.runs.run import Findings
 from quota_ops.model.stored import from_json
 from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.precedence.effects import find_write_effects
 from quota_ops.precedence.resolution import find_shortest
+from quota_ops.stages.plan import override_guards, refuse_unless_guards_pass
 from quota_ops.stages.plan.effects import write_effects
-from quota_ops.store.ledger import decisions, ledger
+from quota_ops.store.ledger import ledger
 from quota_ops.store.places.parquet import from_rows, read_rows
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ALTER, FINDINGS
@@ -41,15 +39,9 @@ _MOST_NAMED = 3
 
 
 class TypedChanges(NamedTuple):
-    """The desired rows of an alter, which a person typed in place of YAML: by whom, and why."""
+    """The desired rows of an alter, which a person typed in place of YAML."""
 
     alterations: tuple[Alteration, ...]
-    by: str
-    login: str
-    """The login of the process, in addition to the given name `by`."""
-    reason: str
-    until: datetime | None = None
-    """Until when their entities are held; None to hold none."""
     select: Callable[[Stored], tuple[Alteration, ...]] | None = None
     """Selects those to write by what the cluster stores; None for all."""
 
@@ -61,10 +53,9 @@ def plan_alter(
     typed: TypedChanges,
     allow: Mapping[str, str],
 ) -> None:
-    """Write alter.json, the differences, effects.json and findings.json, of the typed rows alone.
+    """Write the differences, plan.json, effects.json and findings.json, of the typed rows alone.
 
-    `allow` maps the name of each guard that is overridden to the reason. Raises GuardsRefused,
-    after it has written the files, when another guard blocks; Refused, and writes none, when a
+    `allow` and the errors are as of `plan_changes`; also raises Refused, and writes nothing, when a
     cleared address would leave another one without effect.
     """
     find_facts, stored = cluster.start_facts_query(), cluster.describe_values()
@@ -80,26 +71,23 @@ def plan_alter(
         if write.changes_value and not _reveals_verified(write, effects.get(write.id), verified)
     ]
     risks = {row: effect.risk for row, effect in effects.items()}
-    found = judge_alteration(judged, folder.policy(), applied, risks)
-    guards = tuple(replace(guard, allowed=allow.get(guard.guard)) for guard in found)
+    policy, alter = folder.policy(), folder.read(ALTER)
     folder.write(FINDINGS, Findings(tuple(_find(writes, find_facts()))))
-    # Why first: a run with differences and no alter.json is one that compared Git and the cluster.
-    folder.write(ALTER, Alter(typed.by, typed.login, typed.reason, guards, typed.until))
     folder.write_table(DIFFERENCES, _number_batches(writes))
-    if blocking := [guard for guard in guards if guard.allowed is None]:
-        raise GuardsRefused(*format_blocking(blocking))
-    _record_override(folder, typed, found)
-
-
-def _record_override(
-    folder: RunFolder, typed: TypedChanges, guards: tuple[GuardFinding, ...]
-) -> None:
-    """Write approval.json if guards are overridden; its digest is empty: this is for no plan."""
-    if guards:
-        by, login, at, run = typed.by, typed.login, iso_utc(), folder.about().run
-        said = DecisionKind.OVERRIDDEN
-        override = Decision(said, "", guards, by, login, at, typed.reason, run)
-        decisions.copy_to_run(folder, (override,))
+    plan = Plan(
+        policy=policy,
+        commit=None,
+        differences=tuple(sorted(folder.differences(), key=rank_by_risk)),
+        guards=judge_alteration(judged, policy, applied, risks),
+        desired=0,
+        actual=len(stored),
+        batches=len(folder.batches()),
+        ledger=None,
+        applied_policy=applied,
+    )
+    plan = override_guards(folder, plan, allow, Author(alter.by, alter.login))
+    folder.leave_plan(plan)
+    refuse_unless_guards_pass(plan)
 
 
 def _find(writes: Iterable[Difference], facts: ClusterFacts) -> Iterator[Finding]:

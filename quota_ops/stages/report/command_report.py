@@ -5,14 +5,13 @@ from collections.abc import Callable, Sequence
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import LedgerRow
-from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Record, Verb
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted, plural
 from quota_ops.report.screens.adoption import describe_released
-from quota_ops.store.run.files import ADOPTED, ALTER, RECORDS, RELEASED, VALIDATED
+from quota_ops.store.run.files import ADOPTED, ALTER, PLAN, RECORDS, RELEASED, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
 
@@ -32,13 +31,13 @@ def read_record(folder: RunFolder) -> Record | None:
         return None
     file = next(file for file in RECORDS if folder.has(file))
     verb, describe = _COMMANDS[file]
-    guards: tuple[GuardFinding, ...] = ()
+    plan = folder.plan() if folder.has(PLAN) else None
     if isinstance(record, Alter):
-        guards = record.guards
-        changes = folder.differences() if folder.has(DIFFERENCES.file) else ()
+        changes = folder.differences() if plan else ()
     else:
         changes = tuple(map(_make_row, record.rows))
-    word, words = describe(folder, f", by {record.by}{_describe_guards(guards)}")
+    guards = _describe_guards(plan.guards) if plan else ""
+    word, words = describe(folder, f", by {record.by}{guards}")
     return Record(word, words, verb, record.by, record.login, record.reason, changes)
 
 
@@ -60,7 +59,7 @@ def _describe_guards(guards: Sequence[GuardFinding]) -> str:
 
 
 def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
-    cluster, alter, state = folder.about().cluster, folder.read(ALTER), RunState(folder)
+    cluster, state = folder.about().cluster, RunState(folder)
     if state.has_sent:
         if not (changing := state.changing):
             stores = f"{cluster} already stored these values"
@@ -74,7 +73,7 @@ def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
     refused = sum(outcome.status is not Status.ACCEPTED for outcome in validated)
     if not folder.has(VALIDATED):
         return ("Not altered", f"nothing was written on {cluster}{by}: no broker validated it")
-    is_blocked = any(guard.allowed is None for guard in alter.guards)
+    is_blocked = bool(folder.plan().refused)
     has_tried = is_blocked or state.apply.status is not StageStatus.NOT_RUN
     why = _ACCEPTED if has_tried else _ONLY_VALIDATED
     if refused:

@@ -45,10 +45,11 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     parts = _Parts(folder)
     policy = parts.find(files.POLICY)
     described = parts.find(files.DESCRIBED)
-    plan = parts.read(files.PLAN, folder.plan)
-    others = (files.PLAN, files.ALTER, files.VERIFICATION)
-    if plan is None and not any(folder.has(file) for file in others):
-        plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
+    record, plan = parts.read_record(), None
+    if record is None:
+        plan = parts.read(files.PLAN, folder.plan)
+        if not any(folder.has(file) for file in (files.PLAN, files.VERIFICATION)):
+            plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     results = map(parts.stage, (*STAGES[:-1], *_RECORDED))
     stages = tuple(
         result
@@ -103,7 +104,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         life=parts.life,
         owner_changes=parts.read(LEDGER.file, partial(read_owner_changes, folder), stage="plan")
         or (),
-        record=parts.read_record(),
+        record=record,
         repository=_find_repository(policy),
         changes=parts.find(files.CHANGES),
         path=about.path,

@@ -168,7 +168,7 @@ BATCH = _declare(
     "batch-<NNNN>.json", "apply", run.Outcomes, "the outcomes of a request", _OPEN_RECORD
 )
 APPLIED = _declare("applied.json", "apply", run.Outcomes, "the outcome of each row", _OPEN_RECORD)
-ALTER = _declare("alter.json", "plan", run.Alter, "who altered rows, why, and until when", _RECORD)
+ALTER = _declare("alter.json", _BEFORE, run.Alter, "who altered rows, why, and until when", _RECORD)
 ADOPTED = _declare("adopted.json", "apply", run.LedgerEdit, "who adopted what, and why", _RECORD)
 RELEASED = _declare("released.json", "apply", run.LedgerEdit, "who released what, and why", _RECORD)
 SETTLEMENT = _declare(

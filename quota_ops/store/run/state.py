@@ -181,7 +181,6 @@ class RunState:
             (files.APPLIED, Phase.WRITTEN),
             (files.BATCH.of(1), Phase.BEGUN),
             (files.PLAN, Phase.PLANNED),
-            (files.ALTER, Phase.PLANNED),
             (DIFFERENCES.file, Phase.COMPARED),
             (files.PRUNED, Phase.PRUNED),
         )
