@@ -13,9 +13,10 @@ from quota_ops.cli import main
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.quotas.difference import Action
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.store.places.run_store import open_place
+from quota_ops.store.places.run_store import find_run_store, open_place
 from quota_ops.store.run.folder import RunFolder
 from tests.looking import seen_in_time
+from tests.places import on_disk
 from tests.writing import empty
 
 P, C = "producer_byte_rate", "consumer_byte_rate"
@@ -226,6 +227,24 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
     ]
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows
+
+
+def test_a_ledger_that_cannot_be_written_is_told(
+    cluster: Cluster, caplog: pytest.LogCaptureFixture
+) -> None:
+    """An alter writes without a ledger, and shows why the ledger does not have it."""
+    ledger = find_run_store().of_cluster(cluster.cluster_id).ledger
+    on_disk(ledger).parent.mkdir(parents=True)
+    on_disk(ledger).touch()
+
+    assert alter("--names", "user=alice", "--add", f"{P}=5").exit_code == 0
+
+    assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}
+    (warning,) = caplog.messages
+    assert warning == (
+        "no run will know that this alter sent these values, if they arrive late: the ledger "
+        f"cannot be read: {ledger} cannot be listed: Not a directory"
+    )
 
 
 def test_an_alter_is_undone(cluster: Cluster) -> None:

@@ -5,6 +5,7 @@ sent too, because the broker that was read may lag behind; and no claim, hold, p
 stops it, because a person runs it for this very change.
 """
 
+import logging
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -12,6 +13,7 @@ from datetime import UTC, datetime
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.hold import Hold
+from quota_ops.model.plans.ledger_edits import ALTERED
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, exactly
@@ -20,7 +22,7 @@ from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.run import Alter
 from quota_ops.stages.apply import raise_unless_done
-from quota_ops.stages.apply.intent import record_alter, record_altered
+from quota_ops.stages.apply.intent import record_intents, withdraw_intents
 from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.store.ledger import holds
 from quota_ops.store.places.place import Place
@@ -29,26 +31,36 @@ from quota_ops.store.run.attempt import Attempt
 from quota_ops.store.run.files import ALTER, APPLIED
 from quota_ops.store.run.folder import RunFolder
 
+_log = logging.getLogger(__name__)
+_NOT_IN_LEDGER = "no run will know that this alter sent these values, if they arrive late"
+
 
 def apply_alter(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
     """Hold the entities of an alter until its time, send its rows, and write applied.json.
 
-    The ledger remembers what is sent, as for a plan. Raises Refused, and sends nothing, when a row
-    has changed since it was described; like `apply_plan` when an entity did not end as planned.
+    The ledger remembers what is sent, as for a plan; that it cannot be read or written is logged,
+    and stops no alter. Raises Refused, and sends nothing, when a row has changed since it was
+    described; like `apply_plan` when an entity did not end as planned.
     """
-    alter, rows, attempt = folder.read(ALTER), folder.differences(), Attempt(folder)
-    entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in rows))]
+    alter, plan, attempt = folder.read(ALTER), folder.plan(), Attempt(folder)
+    entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in plan.writes))]
     only = entities[0] if len(entities) == 1 else None
-    _refuse_changed(rows, cluster.describe_values(None, None, only))
+    stored = cluster.describe_values(None, None, only)
+    _refuse_changed(plan.writes, stored)
     if alter.until is not None:
         _hold_entities(records.holds, entities, alter.until, alter)
-    record_alter(folder, records)
+    try:
+        record_intents(folder, plan, stored, records, state=ALTERED)
+    except InvalidInput as error:
+        _log.warning("%s: %s", _NOT_IN_LEDGER, error.message)
 
     def write(number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
         return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
 
     def record() -> None:
-        record_altered(folder, attempt.done, records)
+        with suppress(InvalidInput):  # told above
+            targets = {row.id: row.target for row in plan.writes}
+            withdraw_intents(folder, attempt.done, records, targets)
         folder.leave_outcomes(APPLIED, tuple(attempt.done))
 
     trouble = write_batches(attempt, folder.batches(), write, record)

@@ -1,16 +1,15 @@
 """Intents: the writes that apply records in the ledger before it sends them."""
 
 from collections.abc import Callable, Collection, Iterable
-from contextlib import suppress
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.quotas.difference import UNKNOWN_KINDS, Difference
+from quota_ops.model.quotas.difference import UNKNOWN_KINDS
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Keys, LedgerRow, LostLimit, Stored
+from quota_ops.model.quotas.rows import Keys, LedgerRow, LostLimit, Stored, Targets
 from quota_ops.model.runs.outcome import Outcome, find_open, find_unwritten
 from quota_ops.stages.succession import refuse_if_overtaken
 from quota_ops.store.ledger import claims, ledger, ledger_end
@@ -24,33 +23,19 @@ def record_intents(
     plan: Plan,
     stored: Stored,
     records: ClusterStore,
-    lost: Collection[LostLimit],
+    lost: Collection[LostLimit] = (),
+    *,
+    state: str = ledger_edits.INTENDED,
 ) -> str | None:
     """Record an intent for every write of the plan, and for the clear of each lost limit.
 
     A row that has changed since gets one, because it may be as planned again when it is sent; a row
-    that was released since gets none. Returns the name of the ledger file that has the intents,
-    None if none is new. Raises Refused like `refuse_if_overtaken` does.
+    that was released since gets none. `state` is ALTERED for an alter, which nothing overtakes.
+    Returns the name of the ledger file that has the intents, None if none is new. Raises Refused
+    like `refuse_if_overtaken` does.
     """
-    intents = _list_intents(folder, plan.writes, ledger_edits.INTENDED, folder.about().commit)
-    if cleared := {row.id for row in lost}:
-        intents += [row._replace(value=None) for row in intents if row.id in cleared]
-
-    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
-        refuse_if_overtaken(folder, records)  # again after each lost race
-        released = find_unmanaged_since(plan, rows.values())
-        kept = [row for row in intents if row.id not in released] if released else intents
-        ledger_edits.intend(rows, kept, stored)
-
-    return ledger.change(records, edit)
-
-
-def _list_intents(
-    folder: RunFolder, rows: Iterable[Difference], state: str, applied: str | None
-) -> list[LedgerRow]:
-    """Return the rows as the ledger records them; `applied` is the commit that they come from."""
     about, now = folder.about(), iso_utc()
-    return [
+    intents = [
         LedgerRow(
             row.cluster,
             row.entity,
@@ -59,41 +44,26 @@ def _list_intents(
             state,
             owner=row.owner,
             file=row.file,
-            commit=row.find_commit(applied),
+            commit=row.find_commit(plan.commit),
             run=about.run,
             at=now,
             sequence=about.sequence,
             returns_to=row.returns_to,
             brokers=row.brokers,
         )
-        for row in rows
+        for row in plan.writes
     ]
+    if cleared := {row.id for row in lost}:
+        intents += [row._replace(value=None) for row in intents if row.id in cleared]
 
+    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
+        if state != ledger_edits.ALTERED:
+            refuse_if_overtaken(folder, records)  # again after each lost race
+        released = find_unmanaged_since(plan, rows.values())
+        kept = [row for row in intents if row.id not in released] if released else intents
+        ledger_edits.intend(rows, kept, stored)
 
-def record_alter(folder: RunFolder, records: ClusterStore) -> None:
-    """Record an intent for every row that an alter is about to send.
-
-    A damaged ledger stops the next run, not an alter: nothing is recorded then.
-    """
-    rows = folder.differences()
-    intents = _list_intents(folder, rows, ledger_edits.ALTERED, applied=None)
-    stored = {row.id: row.before for row in rows if row.before is not None}
-    with suppress(InvalidInput):
-        ledger.change(records, lambda known: ledger_edits.intend(known, intents, stored))
-
-
-def record_altered(folder: RunFolder, outcomes: Iterable[Outcome], records: ClusterStore) -> None:
-    """Record which rows an alter has set, and withdraw its intents for the others."""
-    run, number, outcomes = folder.about().run, folder.about().sequence, tuple(outcomes)
-    unwritten = find_unwritten(outcomes)
-    altered = {row.id: row.target for row in folder.differences() if row.id not in unwritten}
-
-    def edit(known: dict[LedgerKey, LedgerRow]) -> None:
-        ledger_edits.withdraw(known, run, unwritten - find_open(outcomes))
-        ledger_edits.count_as_altered(known, altered, run, number or 0)
-
-    with suppress(InvalidInput):
-        ledger.change(records, edit)
+    return ledger.change(records, edit)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
@@ -140,12 +110,28 @@ def watch_releases(
     return find_new
 
 
-def withdraw_intents(folder: RunFolder, outcomes: Iterable[Outcome], records: ClusterStore) -> None:
-    """Withdraw the run's intents for rows that it certainly did not write, in any attempt."""
-    outcomes = tuple(outcomes)
-    if unwritten := find_unwritten(outcomes) - find_open(outcomes):
-        run = folder.about().run
-        ledger.change(records, lambda rows: ledger_edits.withdraw(rows, run, unwritten))
+def withdraw_intents(
+    folder: RunFolder,
+    outcomes: Iterable[Outcome],
+    records: ClusterStore,
+    altered: Targets | None = None,
+) -> None:
+    """Withdraw the run's intents for rows that it certainly did not write, in any attempt.
+
+    `altered` are the values of an alter: a late write of one of them counts as written by it.
+    """
+    about, outcomes = folder.about(), tuple(outcomes)
+    unwritten = find_unwritten(outcomes)
+    set_now = {row: value for row, value in (altered or {}).items() if row not in unwritten}
+    withdrawn = unwritten - find_open(outcomes)
+
+    def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
+        ledger_edits.withdraw(rows, about.run, withdrawn)
+        if set_now:
+            ledger_edits.count_as_altered(rows, set_now, about.run, about.sequence or 0)
+
+    if withdrawn or set_now:
+        ledger.change(records, edit)
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:

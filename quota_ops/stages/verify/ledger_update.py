@@ -116,14 +116,14 @@ def _list_rows(
             *key,
             None if key in foreign else verified[key],
             ledger_edits.VERIFIED,
-            owner,
-            file,
-            row.find_commit(commit),
-            about.run,
-            now,
-            about.sequence,
-            row.returns_to,
-            row.brokers,
+            owner=owner,
+            file=file,
+            commit=row.find_commit(commit),
+            run=about.run,
+            at=now,
+            sequence=about.sequence,
+            returns_to=row.returns_to,
+            brokers=row.brokers,
         )
         rows.append(found)
         if row.action is Action.CLEAR:
