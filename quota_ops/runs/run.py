@@ -146,7 +146,7 @@ def _plan(run: Run) -> None:
     if run.typed is not None:
         from quota_ops.stages.plan.alter import plan_alter  # noqa: PLC0415 - Kafka's clients
 
-        plan_alter(run.folder, run.connect(), run.records, run.typed, run.allow)
+        plan_alter(run.folder, run.connect(), run.typed, run.allow)
         return
     try:
         plan_changes(run.folder, run.allow, run.author, find_use=run.find_use)
@@ -172,12 +172,12 @@ def _apply(run: Run) -> None:
     mark(run.folder.place)
     waits = run.typed is None and is_waiting(run)
     approved = None if run.typed or waits else _find_approved(run)
-    folder, cluster, records = run.folder, run.connect(), run.records
+    folder, cluster = run.folder, run.connect()
     settle_dead_runs(folder, cluster, run.find_audit)
     if run.typed is not None:
-        apply_alter(folder, cluster, records)
+        apply_alter(folder, cluster)
     else:
-        apply_plan(folder, cluster, records, approved=approved, progress=run.progress)
+        apply_plan(folder, cluster, approved=approved, progress=run.progress)
 
 
 def is_waiting(run: Run) -> bool:
@@ -205,9 +205,9 @@ def _verify(run: Run) -> None:
 
     with mark_superseded(run.folder):
         if run.folder.has(ALTER):
-            verify_alteration(run.folder, run.connect(), run.records)
+            verify_alteration(run.folder, run.connect())
             return
-        verify_cluster(run.folder, run.connect(), run.records, run.progress)
+        verify_cluster(run.folder, run.connect(), run.progress)
 
 
 def _report(run: Run) -> None:

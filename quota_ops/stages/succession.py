@@ -72,13 +72,13 @@ def find_overtaking_commit(folder: RunFolder, commits: tuple[str, ...]) -> str |
     return commits[-1]
 
 
-def refuse_if_overtaken(folder: RunFolder, records: ClusterStore) -> None:
+def refuse_if_overtaken(folder: RunFolder) -> None:
     """Raise Refused if a run's plan may no longer be written: its ledger is lost, or it is late.
 
     Raises InvalidInput like `ledger.read`.
     """
-    known = read(records)
-    why = why_lost(folder, known, records) or why_overtaken(folder, known, records)
+    known = read(folder.records)
+    why = why_lost(folder, known) or why_overtaken(folder, known)
     if why is not None:
         raise Refused(why, format_new_plan_remedy(folder))
 
@@ -90,14 +90,14 @@ def format_new_plan_remedy(folder: RunFolder) -> str:
     return f"Nothing was written. Make a new plan: {again}"
 
 
-def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:
+def why_lost(folder: RunFolder, known: Ledger) -> str | None:
     """Return why the ledger is older than it was when a run's plan was made, or later.
 
     A ledger that ends before the file of then, or before the newest file that any run has written,
     was lost or is an older copy. None if it is neither.
     """
-    described, then = folder.read(DESCRIBED), read_notes(folder.read_table(LEDGER)).commits
-    began = described.ledger
+    described, records = folder.read(DESCRIBED), folder.records
+    began, then = described.ledger, read_notes(folder.read_table(LEDGER)).commits
     if (known.file or "") < (began or "") or (then and not known.notes.commits):
         return f"the ledger that this plan was made from, {began}, is no longer in {records.ledger}"
     newest = ledger_end.read(records)
@@ -108,13 +108,13 @@ def why_lost(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | N
     return f"{newest.name}, the newest file of the ledger, {what} {records.ledger}"
 
 
-def record_claim(folder: RunFolder, records: ClusterStore) -> None:
+def record_claim(folder: RunFolder) -> None:
     """Show earlier runs that this one applies, even if it has nothing to change."""
     if number := folder.about().sequence:
-        claims.create(records, number, _claim_of(folder))
+        claims.create(folder.records, number, _claim_of(folder))
 
 
-def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> str | None:
+def why_overtaken(folder: RunFolder, known: Ledger) -> str | None:
     """Return which commit was applied since a run's plan was made, or which later run applies.
 
     Of two runs, the one with the larger number began later. An earlier run never overtakes.
@@ -130,19 +130,19 @@ def why_overtaken(folder: RunFolder, known: Ledger, records: ClusterStore) -> st
         for row in known.rows
         if number and (row.sequence or 0) > number and row.state != ALTERED
     ]
-    why = _why_contradicted(folder, later, records) if later else None
-    return why or (_why_claimed(folder, number, records) if number else None)
+    why = _why_contradicted(folder, later) if later else None
+    return why or (_why_claimed(folder, number) if number else None)
 
 
-def _why_claimed(folder: RunFolder, number: int, records: ClusterStore) -> str | None:
+def _why_claimed(folder: RunFolder, number: int) -> str | None:
     """Return which later run, the last one, has begun to apply another commit or other values.
 
     No run overtakes a rollback: it would confirm the state that the rollback undoes.
     """
-    last_claimed = claims.last_number(records)
+    last_claimed = claims.last_number(folder.records)
     if last_claimed <= number or folder.has(ROLLBACK):
         return None
-    theirs, own = claims.read(records, last_claimed), _claim_of(folder)
+    theirs, own = claims.read(folder.records, last_claimed), _claim_of(folder)
     if theirs[1:] == own[1:]:
         return None
     return f"{_name_run(theirs)} began later, and has started to apply"
@@ -158,9 +158,7 @@ def _claim_of(folder: RunFolder) -> Claim:
     return Claim(about.run, about.commit, claims.digest_of(values))
 
 
-def _why_contradicted(
-    folder: RunFolder, later: Iterable[LedgerRow], records: ClusterStore
-) -> str | None:
+def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | None:
     """Return which later run has another value for a row of this run.
 
     The commit of a row declared its value first, and need not be that of the run: see the claim.
@@ -168,15 +166,15 @@ def _why_contradicted(
     wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}
     for row in later:
         if row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id)):
-            claim = claims.find(records, row.sequence or 0) or Claim(row.run, None, "")
+            claim = claims.find(folder.records, row.sequence or 0) or Claim(row.run, None, "")
             return f"{_name_run(claim)} began later, and has started to write"
     return None
 
 
-def read_later_values(folder: RunFolder, records: ClusterStore) -> dict[Key, float]:
+def read_later_values(folder: RunFolder) -> dict[Key, float]:
     """Return what the last run to claim declares, if it began later and its folder is kept."""
-    about, number = folder.about(), claims.last_number(records)
-    claim = claims.find(records, number) if number > (about.sequence or 0) else None
+    about, number = folder.about(), claims.last_number(folder.records)
+    claim = claims.find(folder.records, number) if number > (about.sequence or 0) else None
     later = claim and RunFolder(folder.store.runs_of(about.cluster) / claim.run)
     is_kept = later and later.has(DESIRED.file)
     return {row.id: row.value for row in later.read_rows(DESIRED)} if later and is_kept else {}

@@ -41,7 +41,6 @@ from quota_ops.stages.succession import record_claim, refuse_if_overtaken
 from quota_ops.store.ledger.decisions import record_use
 from quota_ops.store.ledger.holds import held_among
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.attempt import Attempt, merge_earlier
 from quota_ops.store.run.files import APPLIED, DESCRIBED
 from quota_ops.store.run.folder import RunFolder
@@ -56,12 +55,7 @@ def compute_max_age(took: float) -> float:
 
 
 def apply_plan(
-    folder: RunFolder,
-    cluster: Cluster,
-    records: ClusterStore,
-    *,
-    approved: str | None,
-    progress: Progress = SILENT,
+    folder: RunFolder, cluster: Cluster, *, approved: str | None, progress: Progress = SILENT
 ) -> tuple[Outcome, ...]:
     """Write the approved plan to the cluster, an outcome file per batch, and then applied.json.
 
@@ -79,11 +73,11 @@ def apply_plan(
     # Why here: nothing in the folder counts before it is known to be the plan that was approved.
     plan, batches = load_plan(folder, approved)
     # Why here: it reads only the run store, so a run that is too late sends no request at all.
-    refuse_if_overtaken(folder, records)
+    refuse_if_overtaken(folder)
     # Why here: the last check that leaves no trace; a pause may have begun since the plan.
     if plan.writes:
         refuse_while_paused(plan.policy)
-    find_moved = watch_brokers(folder, cluster, plan, records)
+    find_moved = watch_brokers(folder, cluster, plan)
     # Why here: a cluster that cannot be described must not use up the approval.
     lost = folder.read(DESCRIBED).lost
     described = _describe(cluster, find_moved, lost)
@@ -92,15 +86,15 @@ def apply_plan(
         record_use(folder, plan)
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
-    record_claim(folder, records)
+    record_claim(folder)
     part = plan if approved is not None else replace(plan, differences=plan.repairs)
     # Why here: before the first request. If this process dies, the ledger has what may arrive.
-    noted = record_intents(folder, part, described.stored, records, lost)
+    noted = record_intents(folder, part, described.stored, lost)
     attempt = Attempt(folder)
     checks = _Checks(
         plan.policy,
-        records.holds,
-        watch_releases(folder, part, records, noted),
+        folder.records.holds,
+        watch_releases(folder, part, noted),
         {row.id: row.until for row in part.writes if row.until is not None},
         frozenset()
         if part is plan
@@ -112,7 +106,7 @@ def apply_plan(
         attempt,
         batches,
         _Writer(attempt, cluster, checks, described).write,
-        lambda: _write_outcomes(folder, attempt.done, records),
+        lambda: _write_outcomes(folder, attempt.done),
         progress,
     )
     again = resume_command(str(folder.place), plan)
@@ -166,9 +160,9 @@ def _describe(
     return _Described(stored, began + compute_max_age(monotonic() - began), moved)
 
 
-def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome], records: ClusterStore) -> None:
+def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome]) -> None:
     """Write applied.json, after the intents of rows that were certainly not written are gone."""
-    withdraw_intents(folder, outcomes, records)
+    withdraw_intents(folder, outcomes)
     folder.leave_outcomes(APPLIED, tuple(outcomes))
 
 

@@ -26,7 +26,6 @@ from quota_ops.stages.apply.intent import record_intents, withdraw_intents
 from quota_ops.stages.apply.requests import send_noted, write_batches
 from quota_ops.store.ledger import holds
 from quota_ops.store.places.place import Place
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.attempt import Attempt
 from quota_ops.store.run.files import ALTER, APPLIED
 from quota_ops.store.run.folder import RunFolder
@@ -35,7 +34,7 @@ _log = logging.getLogger(__name__)
 _NOT_IN_LEDGER = "no run will know that this alter sent these values, if they arrive late"
 
 
-def apply_alter(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
+def apply_alter(folder: RunFolder, cluster: Cluster) -> None:
     """Hold the entities of an alter until its time, send its rows, and write applied.json.
 
     The ledger remembers what is sent, as for a plan; that it cannot be read or written is logged,
@@ -48,9 +47,9 @@ def apply_alter(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> N
     stored = cluster.describe_values(None, None, only)
     _refuse_changed(plan.writes, stored)
     if alter.until is not None:
-        _hold_entities(records.holds, entities, alter.until, alter)
+        _hold_entities(folder.records.holds, entities, alter.until, alter)
     try:
-        record_intents(folder, plan, stored, records, state=ALTERED)
+        record_intents(folder, plan, stored, state=ALTERED)
     except InvalidInput as error:
         _log.warning("%s: %s", _NOT_IN_LEDGER, error.message)
 
@@ -60,7 +59,7 @@ def apply_alter(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> N
     def record() -> None:
         with suppress(InvalidInput):  # told above
             targets = {row.id: row.target for row in plan.writes}
-            withdraw_intents(folder, attempt.done, records, targets)
+            withdraw_intents(folder, attempt.done, targets)
         folder.leave_outcomes(APPLIED, tuple(attempt.done))
 
     trouble = write_batches(attempt, folder.batches(), write, record)

@@ -14,7 +14,6 @@ from quota_ops.model.runs.outcome import Outcome, find_open, find_unwritten
 from quota_ops.stages.succession import refuse_if_overtaken
 from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.places.numbered_files import file_name
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.folder import RunFolder
 
 
@@ -22,7 +21,6 @@ def record_intents(
     folder: RunFolder,
     plan: Plan,
     stored: Stored,
-    records: ClusterStore,
     lost: Collection[LostLimit] = (),
     *,
     state: str = ledger_edits.INTENDED,
@@ -58,12 +56,12 @@ def record_intents(
 
     def edit(rows: dict[LedgerKey, LedgerRow]) -> None:
         if state != ledger_edits.ALTERED:
-            refuse_if_overtaken(folder, records)  # again after each lost race
+            refuse_if_overtaken(folder)  # again after each lost race
         released = find_unmanaged_since(plan, rows.values())
         kept = [row for row in intents if row.id not in released] if released else intents
         ledger_edits.intend(rows, kept, stored)
 
-    return ledger.change(records, edit)
+    return ledger.change(folder.records, edit)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
@@ -78,16 +76,14 @@ def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:
     return frozenset(managed.difference(row.id for row in known if row.entity in entities))
 
 
-def watch_releases(
-    folder: RunFolder, plan: Plan, records: ClusterStore, noted: str | None
-) -> Callable[[], Keys]:
+def watch_releases(folder: RunFolder, plan: Plan, noted: str | None) -> Callable[[], Keys]:
     """Return a function that returns the released rows, or raises Refused when overtaken.
 
     It raises Claimed when another process has taken over the run, and InvalidInput when the ledger
     ends before the file `noted`, which has the intents. It reads files only when the ledger or the
     claims have a new one.
     """
-    seen: list[int] = []
+    records, seen = folder.records, list[int]()
     released: Keys = frozenset()
 
     def find_new() -> Keys:
@@ -102,7 +98,7 @@ def watch_releases(
                 "older copy.",
             )
         if (files := [last, claims.last_number(records)]) != seen:
-            refuse_if_overtaken(folder, records)
+            refuse_if_overtaken(folder)
             released = find_unmanaged_since(plan, ledger.read(records).rows)
             seen = files
         return released
@@ -111,10 +107,7 @@ def watch_releases(
 
 
 def withdraw_intents(
-    folder: RunFolder,
-    outcomes: Iterable[Outcome],
-    records: ClusterStore,
-    altered: Targets | None = None,
+    folder: RunFolder, outcomes: Iterable[Outcome], altered: Targets | None = None
 ) -> None:
     """Withdraw the run's intents for rows that it certainly did not write, in any attempt.
 
@@ -131,7 +124,7 @@ def withdraw_intents(
             ledger_edits.count_as_altered(rows, set_now, about.run, about.sequence or 0)
 
     if withdrawn or set_now:
-        ledger.change(records, edit)
+        ledger.change(folder.records, edit)
 
 
 def is_as_planned(before: float | None, after: float | None, now: float | None) -> bool:

@@ -21,7 +21,6 @@ from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
 from quota_ops.store.ledger.ledger import LedgerFile
 from quota_ops.store.places.parquet import to_values
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import BROKERS
 from quota_ops.store.run.folder import RunFolder
@@ -125,7 +124,7 @@ def list_rates(folder: RunFolder, keys: Iterable[Key]) -> tuple[DesiredRow, ...]
 
 
 def watch_brokers(
-    folder: RunFolder, cluster: Cluster, plan: Plan, records: ClusterStore
+    folder: RunFolder, cluster: Cluster, plan: Plan
 ) -> Callable[[], Mapping[Key, str]]:
     """Return a function that returns the written rows whose divisor has changed, and why.
 
@@ -137,7 +136,7 @@ def watch_brokers(
     def find_moved() -> Mapping[Key, str]:
         if not rates:
             return {}
-        known = read_known_brokers(records)
+        known = read_known_brokers(folder.records)
         placement = read_placement(cluster, plan.policy, known, topics)
         found = ((row.id, _explain_move(row, placement)) for row in rates)
         return {key: why for key, why in found if why}

@@ -47,11 +47,7 @@ class TypedChanges(NamedTuple):
 
 
 def plan_alter(
-    folder: RunFolder,
-    cluster: Cluster,
-    records: ClusterStore,
-    typed: TypedChanges,
-    allow: Mapping[str, str],
+    folder: RunFolder, cluster: Cluster, typed: TypedChanges, allow: Mapping[str, str]
 ) -> None:
     """Write the differences, plan.json, effects.json and findings.json, of the typed rows alone.
 
@@ -59,7 +55,7 @@ def plan_alter(
     cleared address would leave another one without effect.
     """
     find_facts, stored = cluster.start_facts_query(), cluster.describe_values()
-    verified, applied = Known.read(records)
+    verified, applied = Known.read(folder.records)
     alterations = typed.select(stored) if typed.select else typed.alterations
     writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
     _refuse_lost_addresses(writes, stored, allow)

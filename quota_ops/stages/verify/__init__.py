@@ -22,7 +22,6 @@ from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.parquet import to_values
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
@@ -30,9 +29,7 @@ from quota_ops.store.run.state import RunState
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
 
-def verify_cluster(
-    folder: RunFolder, cluster: Cluster, records: ClusterStore, progress: Progress = SILENT
-) -> None:
+def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SILENT) -> None:
     """Compare the rows of each broker with Git, and write verification.json.
 
     After an apply, the ledger records as verified the rows that every responding broker stores.
@@ -50,7 +47,7 @@ def verify_cluster(
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
-    digest, known = (RunState(folder).applied_digest, ledger.last(records).brokers)
+    digest, known = (RunState(folder).applied_digest, ledger.last(folder.records).brokers)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     unwritten = find_unwritten(run.outcomes)
     left = _list_held(folder, run.desired, held)
@@ -65,7 +62,7 @@ def verify_cluster(
     ]
 
     def is_overtaken() -> bool:
-        return has_applied and why_overtaken(folder, ledger.read(records), records) is not None
+        return has_applied and why_overtaken(folder, ledger.read(folder.records)) is not None
 
     read = read_back(
         cluster,
@@ -81,7 +78,7 @@ def verify_cluster(
     if has_applied and read.stored:
         live = [broker.id for broker in cluster.brokers]
         brokers = known.after(run.about.run, live, read.registered, read.metadata.absent)
-        refusal = _record_verified(folder, records, run, read, brokers)
+        refusal = _record_verified(folder, run, read, brokers)
     read.write(folder, digest, undeclared)
     if refusal is not None:
         raise refusal
@@ -111,15 +108,15 @@ def _read_desired(folder: RunFolder) -> tuple[Mapping[Key, float], Owners]:
 
 
 def _record_verified(
-    folder: RunFolder, records: ClusterStore, run: AppliedRun, read: ReadBack, brokers: KnownBrokers
+    folder: RunFolder, run: AppliedRun, read: ReadBack, brokers: KnownBrokers
 ) -> Refused | None:
     """Update the ledger, and return why the values of this run are not the last ones, or None."""
-    lost = why_lost(folder, ledger.read(records), records)
+    lost = why_lost(folder, ledger.read(folder.records))
     overtaken = update_ledger(
-        folder, records, run, read.verified, stored=read.stored, brokers=brokers, lost=lost
+        folder, run, read.verified, stored=read.stored, brokers=brokers, lost=lost
     )
     if overtaken is not None:
-        wanted, known = read_later_values(folder, records), ledger.read(records).rows
+        wanted, known = read_later_values(folder), ledger.read(folder.records).rows
         return Refused(overtaken, format_remedy(run, read.stored, known, wanted))
     if lost is not None:
         return Refused(
@@ -130,7 +127,7 @@ def _record_verified(
     return None
 
 
-def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore) -> None:
+def verify_alteration(folder: RunFolder, cluster: Cluster) -> None:
     """Write verification.json: the brokers that store what an alter has written.
 
     The ledger forgets those that were read back and that no request can still bring. Raises as
@@ -142,14 +139,14 @@ def verify_alteration(folder: RunFolder, cluster: Cluster, records: ClusterStore
     targets = {row.id: row.target for row in folder.differences() if row.id in written}
     if not targets:
         return
-    known, (last, _) = read_known_brokers(records), [*targets][-1]
+    known, (last, _) = read_known_brokers(folder.records), [*targets][-1]
     read = read_back(cluster, folder.policy(), targets, known, last_written=last)
     read.write(folder, state.applied_digest)
     if read.stored:
         run, found = folder.about().run, read.verified
         answered = found.keys() - find_open(state.outcomes)
         with suppress(InvalidInput):  # a damaged ledger stops the next run
-            ledger.change(records, lambda known: settle(known, run, answered, found))
+            ledger.change(folder.records, lambda known: settle(known, run, answered, found))
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,

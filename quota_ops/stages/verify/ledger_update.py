@@ -15,7 +15,6 @@ from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
 from quota_ops.stages.succession import why_overtaken
 from quota_ops.store.ledger import ledger
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
@@ -42,7 +41,6 @@ class AppliedRun(NamedTuple):
 
 def update_ledger(
     folder: RunFolder,
-    records: ClusterStore,
     run: AppliedRun,
     verified: Targets,
     *,
@@ -68,8 +66,8 @@ def update_ledger(
     answered = verified.keys() - find_open(run.outcomes)
     name, number = run.about.run, run.about.sequence
     now = datetime.now(UTC)
-    known = ledger.read(records)
-    overtaken = why_overtaken(folder, known, records)
+    known = ledger.read(folder.records)
+    overtaken = why_overtaken(folder, known)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     is_last = overtaken is None and lost is None
@@ -91,7 +89,7 @@ def update_ledger(
             ledger_edits.follow(known, run.owners)
 
     ledger.change(
-        records,
+        folder.records,
         edit,
         policy=run.policy if follows_git else None,
         commit=run.about.commit if follows_git and not is_held else None,
