@@ -11,6 +11,7 @@ from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.report import as_html
 from quota_ops.report.records.json_report import as_json
 from quota_ops.report.text.report import as_text
+from quota_ops.stages.report.audit import audit_record
 from tests.unit.report_sample import ALICE_RAISED, BROKERS, PLAN, PLANNED, answered, stages
 
 NOBODY_ANSWERED = replace(
@@ -45,6 +46,11 @@ def test_what_nobody_read_back_is_counted_and_does_not_differ() -> None:
         assert said in text
         assert "user=u7" not in text
         assert "accepted; no broker responded afterwards" in text
+
+
+def test_a_change_that_nobody_read_back_is_counted_as_one() -> None:
+    """The list of runs has who wrote it, and that it wrote: a broker accepted it."""
+    assert audit_record(NOBODY_ANSWERED, 1).changed == 1
 
 
 def test_verify_without_a_plan_counts_what_it_left_out() -> None:

@@ -63,7 +63,7 @@ class End(Struct, frozen=True):
     rollback: EndedRollback | None
     brokers: tuple[BrokerResult, ...]
     changed: int
-    """How many rows it has changed on its cluster."""
+    """How many rows got another value from it, whether or not that was read back."""
 
 
 class Change(NamedTuple):

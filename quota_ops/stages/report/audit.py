@@ -64,9 +64,7 @@ def list_changes(report: Report) -> Iterator[Json]:
 
 
 def count_changed(report: Report) -> int:
-    """Return how many rows a run has changed on its cluster."""
-    if report.record is None:
-        return sum(row.was_written for row in report_rows(report))
+    """Return how many rows got another value from a run, whether or not it was read back."""
     return sum(
         row.applied is not None
         and row.applied.was_written
