@@ -4,11 +4,13 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
+from quota_ops.cli import main
 from quota_ops.cli.commands.sandbox import sandbox
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION, pinned_versions
 from quota_ops.lab.kafka.node import RunningNode, build_mark, read_node, save_node
@@ -103,6 +105,32 @@ def test_a_status_is_in_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
     ended = CliRunner().invoke(sandbox, ["status"])
     assert (ended.exit_code, ended.output) == (3, "running     no\n")
+
+
+@pytest.mark.parametrize("command", ["status", "start"])
+def test_a_broker_of_several_that_ended_is_told(
+    command: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    started: list[subprocess.Popen[bytes]],
+) -> None:
+    """The status names it, and a start does not end as if all brokers ran."""
+    monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path))
+    monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path))
+    folders = [tmp_path / f"node-{number}" for number in (1, 2)]
+    for number, folder in enumerate(folders, start=1):
+        folder.mkdir()
+        started.append(subprocess.Popen([sys.executable, "-c", SLEEP, build_mark(folder)]))
+        save_node(replace(node(folder, started[-1].pid), id=number))
+    started[1].kill()
+    started[1].communicate()
+
+    ended = CliRunner().invoke(main, ["sandbox", command])
+    assert ended.exit_code == 3
+    assert ended.stderr == (
+        "1 of 2 brokers of the sandbox ended: 2\n"
+        "  Run: quota-ops sandbox stop && quota-ops sandbox start\n"
+    )
 
 
 def test_no_two_kinds_of_sandbox_share_a_ledger() -> None:

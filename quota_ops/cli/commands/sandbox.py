@@ -70,12 +70,14 @@ def start(version: str | None, brokers: int | None, auth: str | None, output: st
 def status(output: str) -> None:
     """Show whether the broker runs, and where.
 
-    The exit code is 3 when it does not.
+    The exit code is 3 when it does not, or when one of several has ended.
     """
-    from quota_ops.lab.kafka.sandbox import find_sandbox
+    from quota_ops.lab.kafka.sandbox import RESTART, describe_dead, find_sandbox
 
     found = find_sandbox()
     _show(found, output)
+    if found.dead:
+        raise ClusterTrouble(describe_dead(found), RESTART)
     if not found.running:
         raise click.exceptions.Exit(ClusterTrouble.exit_code)
 

@@ -89,6 +89,7 @@ AUTHENTICATIONS = {"scram": "SASL_PLAINTEXT", "scram-tls": "SASL_SSL"}
 _WRITER, _CLIENT = "svc-quota", "alice"
 """The users of a sandbox with authentication: who alters quotas, and who uses topics."""
 _MODULE = "org.apache.kafka.common.security.scram.ScramLoginModule"
+RESTART = "Run: quota-ops sandbox stop && quota-ops sandbox start"
 _FIRST_LINE = "# Written by quota-ops sandbox start; quota-ops sandbox stop removes it.\n"
 
 
@@ -112,6 +113,11 @@ class SandboxStatus(Struct, frozen=True, kw_only=True):
     def running(self) -> bool:
         """Whether the process of a broker is alive."""
         return any(node.alive for node in self.nodes)
+
+    @property
+    def dead(self) -> tuple[int, ...]:
+        """The ids of the nodes whose process has ended, while another is alive."""
+        return tuple(node.id for node in self.nodes if not node.alive) if self.running else ()
 
     @property
     def last_start(self) -> float:
@@ -164,11 +170,13 @@ def start_sandbox(
     describe and alter quotas; passwords and certificates are new at each start.
     Raises InvalidInput when another sandbox is running, no sandbox wrote the connection file, or a
     folder cannot be written; MissingTool without Java or jars; ClusterTrouble when Kafka does not
-    start.
+    start, or one of several brokers has ended.
     """
     with _lock_sandbox() as status:
         if status.node and status.running:
             _refuse_other(status, version, brokers, auth)
+            if status.dead:
+                raise ClusterTrouble(describe_dead(status), RESTART)
             return status
         check_replaceable(status.connection)
         status.connection.parent.mkdir(parents=True, exist_ok=True)
@@ -217,10 +225,13 @@ def _refuse_other(
         shape = counted(len(status.nodes), "broker") if len(status.nodes) > 1 else ""
         words = " with ".join(filter(None, (f"Kafka {running}", shape, status.auth)))
         others = " ".join(option for option, is_same in wanted.items() if not is_same)
-        raise InvalidInput(
-            f"The sandbox already runs {words}.",
-            f"Run: quota-ops sandbox stop && quota-ops sandbox start {others}",
-        )
+        raise InvalidInput(f"The sandbox already runs {words}.", f"{RESTART} {others}")
+
+
+def describe_dead(status: SandboxStatus) -> str:
+    """Return which brokers of a running sandbox have ended."""
+    names = ", ".join(map(str, status.dead))
+    return f"{len(status.dead)} of {len(status.nodes)} brokers of the sandbox ended: {names}"
 
 
 def _choose_listener(auth: str | None) -> str:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
 from itertools import chain, groupby
 from math import isfinite
 
@@ -81,6 +82,8 @@ def parse_value(key: str, text: str) -> float:
     if known := QUOTA_KEYS.get(key):
         return parse_limit(known, text)
     if not _NUMBER.fullmatch(text.strip()):
+        if near := get_close_matches(key, QUOTA_KEYS, 1):
+            raise ValueError(f"is not a quota key; did you mean {near[0]}?")
         raise ValueError(f"must be a number, not {text!r}")
     return check_value(key, float(text))
 
