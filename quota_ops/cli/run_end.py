@@ -48,7 +48,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
         show_screen((line(), *rollback_screen(report.rollback), *ahead, line()))
     if report.applied:
         show_screen(screens.apply_screen(report, most=MOST))
-    if report.brokers:
+    if report.verification.brokers:
         last: Screen = ()
         if command == "verify":
             last = (

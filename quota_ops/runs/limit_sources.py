@@ -13,7 +13,7 @@ from quota_ops.model.plans.placement import Placement, list_topics
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
-from quota_ops.model.runs.report import Origin
+from quota_ops.model.runs.run import Origin
 from quota_ops.stages.plan.origins import search_origins
 from quota_ops.stages.use.recorded import read_group_use
 from quota_ops.store.ledger import ledger, ledger_end

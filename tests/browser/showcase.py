@@ -8,6 +8,7 @@ from quota_ops.model.history.past import Past
 from quota_ops.model.plans.plan import rank_by_risk
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.stages import STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult
 from tests.browser.drift_sample import DAYS
@@ -84,8 +85,10 @@ SHOWCASE = replace(
         *answered(Status.STALE, STALE),
         *answered(Status.ACCEPTED, *CHANGED),
     ),
-    brokers=tuple(BrokerResult(one, f"kafka-{one}.example:9094", 2, 0) for one in (1, 2, 3)),
-    verified=58,
+    verification=Verification(
+        brokers=tuple(BrokerResult(one, f"kafka-{one}.example:9094", 2, 0) for one in (1, 2, 3)),
+        verified=58,
+    ),
     versions=(("quota-ops", "0.1.0"), ("python", "3.11.7"), ("kafka-python", "3.0.12")),
 )  # fmt: skip
 """A run of which the broker rejected a part."""

@@ -12,6 +12,7 @@ from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.stages import STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 
@@ -100,9 +101,6 @@ PLANNED = Report(
     plan=PLAN.with_guards((DEFAULT_TOUCHED,)),
     validated=answered(Status.ACCEPTED, *DIFFERENCES[:4]),
     applied=(),
-    brokers=(),
-    verdicts=(),
-    verified=0,
     versions=(("quota-ops", "0.1.0"), ("Kafka", "4.3.1")),
     writes=False,
 )
@@ -114,8 +112,7 @@ APPLIED = replace(
     stages=stages(),
     plan=PLAN.with_guards((replace(DEFAULT_TOUCHED, allowed="agreed with platform"),)),
     applied=answered(Status.ACCEPTED, *DIFFERENCES[:4]),
-    brokers=BROKERS,
-    verified=413,
+    verification=Verification(brokers=BROKERS, verified=413),
     writes=True,
 )
 """A run that did all it wanted."""
@@ -135,17 +132,19 @@ TROUBLED = replace(
         ),
         *answered(Status.UNKNOWN, ALICE_OTHERS),
     ),
-    brokers=(
-        *BROKERS[:2],
-        BrokerResult(3, "kafka-3:9094", 6, 1),
-        BrokerResult(4, "kafka-4:9094", 6, None, "timed out"),
-    ),
-    verdicts=(
-        RowVerdict(
-            ALICE_RAISED.entity, ALICE_RAISED.key, 15 * MIB, Verdict.DIFFERS, ((3, 10 * MIB),)
+    verification=Verification(
+        brokers=(
+            *BROKERS[:2],
+            BrokerResult(3, "kafka-3:9094", 6, 1),
+            BrokerResult(4, "kafka-4:9094", 6, None, "timed out"),
         ),
+        verdicts=(
+            RowVerdict(
+                ALICE_RAISED.entity, ALICE_RAISED.key, 15 * MIB, Verdict.DIFFERS, ((3, 10 * MIB),)
+            ),
+        ),
+        verified=411,
     ),
-    verified=411,
 )
 """A run in which every broker answered otherwise."""
 

@@ -18,7 +18,6 @@ def test_who_was_asked() -> None:
 
 def test_what_verify_compared() -> None:
     """The rows that differ are compared too, and a run without a broker's response skips none."""
-    assert [(report.compared, report.skipped) for report in (TROUBLED, FAILED)] == [
-        (412, 0),
-        (0, 0),
-    ]
+    assert [
+        (read.compared, read.skipped) for read in (TROUBLED.verification, FAILED.verification)
+    ] == [(412, 0), (0, 0)]

@@ -9,7 +9,7 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import ActualRow, LedgerRow
 from quota_ops.model.quotas.tables import ACTUAL, DIFFERENCES
-from quota_ops.model.runs.report import UNKNOWN
+from quota_ops.model.runs.run import UNKNOWN
 from quota_ops.model.stored import to_json
 from quota_ops.stages.plan.origins import find_origins, leave_origins
 from quota_ops.store.places.run_store import RunStore, open_place

@@ -13,6 +13,7 @@ from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.owners import Owner
 from quota_ops.model.quotas.rows import OverrideRow, Side
+from quota_ops.model.runs.run import Checked
 from quota_ops.report.markdown.approval_form import format_body
 from quota_ops.report.page.report import as_html
 from tests.unit.report_sample import (
@@ -53,7 +54,7 @@ def test_what_decides_comes_before_the_changes() -> None:
         plan=plan,
         provenance=Provenance("a1b2c3d4e5f6", CommitSource.COMPARED),
         changes=Changes(None, (commit,), 1),
-        invalid=(InvalidFile("search.yaml", "search", 3, "It is empty.", 1),),
+        checked=Checked((), (), (InvalidFile("search.yaml", "search", 3, "It is empty.", 1),)),
         metadata=Metadata(absent=(Absent(3, "b:3", "is fenced"),)),
     )
     form = format_body(report, plan, UNTIL, PAGE)

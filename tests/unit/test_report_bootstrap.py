@@ -49,20 +49,23 @@ def test_words_of_the_bootstrap_address(said: BrokerResult, one: str, whole: str
 
 def test_a_report_of_one_address() -> None:
     """The last line, the verdict and the page state that no other broker was queried."""
-    report = replace(APPLIED, brokers=(AGREES,))
+    report = replace(APPLIED, verification=replace(APPLIED.verification, brokers=(AGREES,)))
     words = "the bootstrap address agrees (broker 2 responded, no other was queried)"
 
     assert f"; {words}; report: here" in plain([finished_line(report, "here")])
     assert words in summarize(report).sentence
     assert plain([verified_line(report)]).endswith(" verified at the bootstrap address: stored.\n")
     assert "<td>2, at the bootstrap address</td>" in as_html(report)
-    unknown = replace(report, brokers=(replace(AGREES, broker=BOOTSTRAP),))
+    unknown = replace(
+        report,
+        verification=replace(report.verification, brokers=(replace(AGREES, broker=BOOTSTRAP),)),
+    )
     assert "<td>at the bootstrap address</td>" in as_html(unknown)
 
 
 def test_an_address_that_is_silent() -> None:
     """If the bootstrap address does not respond, the sentence names it instead of a broker."""
-    report = replace(APPLIED, brokers=(SILENT,))
+    report = replace(APPLIED, verification=replace(APPLIED.verification, brokers=(SILENT,)))
 
     assert (
         "the bootstrap address did not respond, so it is unknown whether demo matches Git"
@@ -75,4 +78,7 @@ def test_what_an_unknown_broker_holds_instead() -> None:
     row = report_rows(APPLIED)[0]
     seen = RowVerdict("user=a", "request_percentage", 2.0, Verdict.DIFFERS, ((BOOTSTRAP, 1.0),))
 
-    assert result(replace(row, verdict=seen), APPLIED.brokers) == "the bootstrap address stores 1 %"
+    assert (
+        result(replace(row, verdict=seen), APPLIED.verification.brokers)
+        == "the bootstrap address stores 1 %"
+    )

@@ -12,6 +12,7 @@ from quota_ops.model.plans.guard_rules import EarlierRuns, judge
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 from quota_ops.report.outline.layout import plain
 from quota_ops.report.outline.row_status import RowStatus, Section, count_statuses, report_rows
@@ -68,7 +69,8 @@ def _report(of: Report, judged: Sequence[tuple[Kind, Action]], others: int) -> R
     guards = judge(
         plan.writes, policy=plan.policy, commit=None, desired=desired, earlier=earlier, risks={}
     )
-    return replace(of, plan=plan.with_guards(guards), validated=(), applied=(), verdicts=())
+    read = replace(of.verification, verdicts=())
+    return replace(of, plan=plan.with_guards(guards), validated=(), applied=(), verification=read)
 
 
 _HEADING = re.compile(
@@ -121,10 +123,13 @@ def test_the_numbers_of_a_report_add_up(
             for row, status in zip(plan.differences, statuses, strict=False)
             if row.action in WRITES
         ),
-        verdicts=tuple(
-            RowVerdict(row.entity, row.key, row.target, Verdict.DIFFERS, ((1, 9.0),))
-            for at, row in enumerate(plan.differences)
-            if at in wrong and row.action in {*WRITES, Action.RECORD}
+        verification=replace(
+            report.verification,
+            verdicts=tuple(
+                RowVerdict(row.entity, row.key, row.target, Verdict.DIFFERS, ((1, 9.0),))
+                for at, row in enumerate(plan.differences)
+                if at in wrong and row.action in {*WRITES, Action.RECORD}
+            ),
         ),
     )
     rows, count = report_rows(report), count_statuses(report)
@@ -149,7 +154,8 @@ def test_the_numbers_of_a_report_add_up(
 
 def test_what_a_run_did_not_look_at_is_not_counted() -> None:
     """Verify compares no more than Git declares, and counts no unmanaged quotas."""
-    verified = replace(PLANNED, plan=None, validated=(), brokers=BROKERS, verified=24)
+    read = Verification(brokers=BROKERS, verified=24)
+    verified = replace(PLANNED, plan=None, validated=(), verification=read)
     nothing = replace(PLANNED, plan=None, validated=())
     unknown = dict.fromkeys((status.name.lower() for status in RowStatus), None)
 
@@ -176,7 +182,8 @@ def test_a_forgotten_row_is_not_declared_in_git() -> None:
         {"user": "dave"}, "producer_byte_rate", (Kind.GONE, Action.FORGET), None, None
     )
     plan = replace(PLAN, differences=(gone,), desired=24, guards=())
-    report = replace(PLANNED, plan=plan, validated=(), brokers=BROKERS, verified=25)
+    read = Verification(brokers=BROKERS, verified=25)
+    report = replace(PLANNED, plan=plan, validated=(), verification=read)
 
     assert describe_verified(report) == "25 verified: 24 declared in Git, 1 removed"
 

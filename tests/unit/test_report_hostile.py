@@ -21,6 +21,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.rollback import Rollback, Undone
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.markdown import approval_form
 from quota_ops.report.outline.formats import escape_text
@@ -107,10 +108,16 @@ def report_of(name: str) -> Report:
             ledger=name,
         ),
         applied=(Outcome(1, rows[0].entity, (name,), Status.REFUSED, 44, name, name),),
-        brokers=(BrokerResult(1, name, 2, 1), BrokerResult(2, name, 2, None, name)),
-        verdicts=(
-            RowVerdict(
-                Entity.of({"user": name}).text, f"{name} key", 1.0, Verdict.DIFFERS, ((1, None),)
+        verification=Verification(
+            brokers=(BrokerResult(1, name, 2, 1), BrokerResult(2, name, 2, None, name)),
+            verdicts=(
+                RowVerdict(
+                    Entity.of({"user": name}).text,
+                    f"{name} key",
+                    1.0,
+                    Verdict.DIFFERS,
+                    ((1, None),),
+                ),
             ),
         ),
         versions=((name, name),),
@@ -212,7 +219,7 @@ def test_progress(name: str) -> None:
     """A broker's message during progress is one harmless line as well."""
     lines: list[str] = []
     told = ProgressText(lambda _, text, *__: lines.append(text))
-    told.report_brokers(report_of(name).brokers, 1.0)
+    told.report_brokers(report_of(name).verification.brokers, 1.0)
 
     assert all(line.isprintable() for line in lines)
 

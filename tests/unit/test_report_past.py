@@ -9,7 +9,8 @@ from quota_ops.model.history.history import DayHistory, QuotaHistory
 from quota_ops.model.history.past import Past
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.runs.report import Origin, Report
+from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import Origin
 from quota_ops.report.outline.cells import change
 from quota_ops.report.outline.past import describe_past, find_since
 from quota_ops.report.outline.row_status import report_rows

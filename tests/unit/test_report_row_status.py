@@ -6,6 +6,7 @@ from msgspec.structs import replace
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 from quota_ops.report.outline.row_status import RowStatus, Section, count_statuses, report_rows
 from tests.unit.report_sample import APPLIED, BROKERS, LEGACY, PLAN, PLANNED, answered, difference
@@ -27,8 +28,11 @@ def report_of(row: Difference, **more: object) -> Report:
     return replace(PLANNED, **changes)
 
 
-UNANSWERED = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.UNANSWERED),)
-DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
+UNANSWERED = Verification(verdicts=(RowVerdict(SET.entity, SET.key, 2.0, Verdict.UNANSWERED),))
+DIFFERS = Verification(
+    verdicts=(RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
+)
+AGREES = Verification(brokers=BROKERS)
 
 
 @pytest.mark.parametrize(
@@ -51,16 +55,16 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
             Section.PERSON,
         ),
         (
-            report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=DIFFERS),
+            report_of(SET, applied=answered(Status.ACCEPTED, SET), verification=DIFFERS),
             RowStatus.UNSETTLED,
             Section.PERSON,
         ),
         (
-            report_of(SET, applied=answered(Status.ACCEPTED, SET), verdicts=UNANSWERED),
+            report_of(SET, applied=answered(Status.ACCEPTED, SET), verification=UNANSWERED),
             RowStatus.UNSETTLED,
             Section.PERSON,
         ),
-        (report_of(SET, verdicts=DIFFERS), RowStatus.PENDING, Section.CHANGE),
+        (report_of(SET, verification=DIFFERS), RowStatus.PENDING, Section.CHANGE),
         (
             report_of(one_row(Kind.DRIFTED, Action.REPORT, 1.0, 2.0)),
             RowStatus.DRIFTED,
@@ -78,7 +82,7 @@ DIFFERS = (RowVerdict(SET.entity, SET.key, 2.0, Verdict.DIFFERS, ((1, 1.0),)),)
         ),
         (report_of(LEGACY), RowStatus.UNMANAGED, Section.REST),
         (report_of(GONE), RowStatus.DRIFTED, Section.PERSON),
-        (report_of(GONE, brokers=BROKERS, writes=True), RowStatus.FORGOTTEN, Section.REST),
+        (report_of(GONE, verification=AGREES, writes=True), RowStatus.FORGOTTEN, Section.REST),
         (
             report_of(one_row(Kind.CLEARED, Action.FORGET, None, None)),
             RowStatus.FORGOTTEN,
@@ -96,7 +100,7 @@ def test_row_status(report: Report, status: RowStatus, section: Section) -> None
 def test_a_row_that_a_broker_lost_is_reported_though_it_was_in_sync() -> None:
     """A broker that lags on an untouched quota removes it from those in sync."""
     verdict = RowVerdict("user=bob", "request_percentage", 50.0, Verdict.DIFFERS, ((2, None),))
-    report = replace(APPLIED, verdicts=(verdict,))
+    report = replace(APPLIED, verification=replace(APPLIED.verification, verdicts=(verdict,)))
 
     rows = report_rows(report)
 

@@ -7,13 +7,13 @@ from quota_ops.model.clusters.cluster_facts import Absent, Metadata
 from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline.summary import summarize
 from tests.unit.report_sample import (
     ALICE_RAISED,
     APPLIED,
-    BROKERS,
     ETL_REMOVED,
     FAILED,
     LEGACY,
@@ -26,7 +26,12 @@ from tests.unit.report_sample import (
 from tests.unit.test_report_row_status import SET, report_of
 
 VERIFY_ONLY = replace(
-    PLANNED, plan=None, validated=(), brokers=BROKERS, verified=412, stages=stages()
+    APPLIED,
+    plan=None,
+    validated=(),
+    applied=(),
+    verification=replace(APPLIED.verification, verified=412),
+    writes=False,
 )
 WRITTEN = answered(Status.ACCEPTED, SET)
 SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
@@ -89,7 +94,12 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
             replace(
                 APPLIED,
                 stages=stages(verify="refused"),
-                verdicts=(RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS),),
+                verification=replace(
+                    APPLIED.verification,
+                    verdicts=(
+                        RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS),
+                    ),
+                ),
             ),
             (
                 "1 quota on demo does not have the desired value on every broker; verify was "
@@ -99,7 +109,7 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
         ),
         (FAILED, "describe failed, so the state of demo is unknown."),
         (
-            replace(APPLIED, brokers=(), stages=stages(verify="not run")),
+            replace(APPLIED, verification=Verification(), stages=stages(verify="not run")),
             (
                 "verify did not run, so it is unknown whether demo matches Git; 4 changes were "
                 "written and not read back; 409 of 412 quotas in sync; 2 unmanaged."
@@ -148,7 +158,11 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
             ),
         ),
         (
-            replace(VERIFY_ONLY, brokers=(SILENT,), stages=stages(verify=StageStatus.REFUSED)),
+            replace(
+                VERIFY_ONLY,
+                verification=replace(VERIFY_ONLY.verification, brokers=(SILENT,)),
+                stages=stages(verify=StageStatus.REFUSED),
+            ),
             (
                 "broker 4 did not respond, so it is unknown whether demo matches Git; 412 of 412 "
                 "quotas in sync; 0 of 1 broker agrees."

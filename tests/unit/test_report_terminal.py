@@ -90,7 +90,7 @@ def test_progress_on_a_terminal(terminal: Terminal) -> None:
     """A terminal shows the progress of apply and verify while they run, and nothing afterwards."""
     with progress(terminal) as told:
         told.report_batch(1, 2, APPLIED.applied)
-        told.report_brokers(TROUBLED.brokers, 72.0)
+        told.report_brokers(TROUBLED.verification.brokers, 72.0)
 
     lines = [line.strip() for line in terminal.getvalue().replace("\r", "\n").splitlines()]
     assert any("batch 1 of 2  accepted 4  refused 0  unknown 0" in line for line in lines)
@@ -106,8 +106,10 @@ def test_progress_in_words() -> None:
     told.report_batch(1, 3, answered(Status.ACCEPTED, *DIFFERENCES[:3]))
     told.report_batch(2, 3, answered(Status.STALE, DIFFERENCES[3]))
     told.report_batch(3, 3, answered(Status.UNKNOWN, DIFFERENCES[4]))
-    told.report_brokers(TROUBLED.brokers[:3], 72.0)
-    told.report_brokers(tuple(replace(broker, behind=0) for broker in TROUBLED.brokers[:3]), 71.0)
+    told.report_brokers(TROUBLED.verification.brokers[:3], 72.0)
+    told.report_brokers(
+        tuple(replace(broker, behind=0) for broker in TROUBLED.verification.brokers[:3]), 71.0
+    )
 
     behind = "2 of 3 brokers agree  broker 3 differs in 1 key (queried 6 times)  01:12 left"
     assert said == [

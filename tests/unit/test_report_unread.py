@@ -5,6 +5,7 @@ import json
 from msgspec.structs import replace
 
 from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.run import Verification
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline.row_status import RowStatus, report_rows
 from quota_ops.report.outline.summary import summarize
@@ -18,11 +19,13 @@ NOBODY_ANSWERED = replace(
     PLANNED,
     plan=replace(PLAN, differences=(ALICE_RAISED,)),
     applied=answered(Status.ACCEPTED, ALICE_RAISED),
-    brokers=(BrokerResult(4, "kafka-4:9094", 6, None, "timed out"),),
     stages=stages(verify="failed"),
-    verdicts=tuple(
-        RowVerdict(entity, ALICE_RAISED.key, 1.0, Verdict.UNANSWERED)
-        for entity in (ALICE_RAISED.entity, *(f"user=u{one}" for one in range(411)))
+    verification=Verification(
+        brokers=(BrokerResult(4, "kafka-4:9094", 6, None, "timed out"),),
+        verdicts=tuple(
+            RowVerdict(entity, ALICE_RAISED.key, 1.0, Verdict.UNANSWERED)
+            for entity in (ALICE_RAISED.entity, *(f"user=u{one}" for one in range(411)))
+        ),
     ),
 )
 """One change of 412 quotas, after which the only broker died."""
@@ -56,7 +59,8 @@ def test_a_change_that_nobody_read_back_is_counted_as_one() -> None:
 def test_verify_without_a_plan_counts_what_it_left_out() -> None:
     """If some quotas are held, the verdict claims no more than was compared."""
     brokers = tuple(replace(broker, compared=410, left=2) for broker in BROKERS)
-    report = replace(PLANNED, plan=None, validated=(), brokers=brokers, verified=410)
+    read = Verification(brokers=brokers, verified=410)
+    report = replace(PLANNED, plan=None, validated=(), verification=read)
 
     assert summarize(replace(report, stages=stages())).sentence == (
         "2 quotas on demo are held or waiting, and were not compared; 410 of 412 quotas in sync; "

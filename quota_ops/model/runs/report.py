@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata
 from quota_ops.model.code_host import Repository
-from quota_ops.model.commit import Changes, Provenance
+from quota_ops.model.commit import Changes
 from quota_ops.model.finding import Finding, InvalidFile
 from quota_ops.model.history.past import Past
 from quota_ops.model.plans.approval import Decision
@@ -19,27 +19,14 @@ from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.owners import OwnerChange
-from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, LostLimit, OverrideRow
+from quota_ops.model.quotas.rows import DesiredRow, HoldRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.rollback import Rollback
+from quota_ops.model.runs.run import About, Checked, Described, Origin, Verification
 from quota_ops.model.runs.stages import Life, StageResult
-from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 from quota_ops.model.stored import to_json
 from quota_ops.model.usage.recorded import RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow, Throttling
-
-
-class Origin(NamedTuple):
-    """What is known about who set a value on the cluster; it was set after `after`, if known.
-
-    `after` is an ISO 8601 time.
-    """
-
-    words: str
-    after: str | None = None
-
-
-UNKNOWN = Origin("who set it, and when, is unknown")
 
 
 class Verb(StrEnum):
@@ -64,43 +51,23 @@ class Record(NamedTuple):
     """Its rows; an adopt or a release leaves their values as they are."""
 
 
-class Report(Struct, frozen=True, eq=False, dict=True):
+class Report(About, frozen=True, eq=False, dict=True, kw_only=True):
     """The data of one run for its reports; parts that the run did not reach are None or empty.
 
     A report equals only itself, and keeps what `once_per_report` has derived from its rows.
     """
 
-    cluster: str
-    cluster_id: str | None
-    run: str
-    provenance: Provenance
-    started: str
     finished: str
     stages: tuple[StageResult, ...]
     plan: Plan | None
     validated: tuple[Outcome, ...]
     applied: tuple[Outcome, ...]
-    brokers: tuple[BrokerResult, ...]
-    verdicts: tuple[RowVerdict, ...]
-    """Only the rows that are not verified."""
-    verified: int
-    """How many rows have the expected value on every broker that responded."""
     versions: tuple[tuple[str, str], ...]
     writes: bool
     """Whether the run writes to the cluster; a drift report does not."""
-    addresses: int = 0
-    """How many quotas of a single IP address were read back."""
-    lost: tuple[LostLimit, ...] = ()
-    """The limits as in Git that the cluster stored before this run, and no broker applied."""
-    undeclared: int = 0
-    """How many quotas were still stored then that are not in Git, and that runs would clear."""
-    moved: int = 0
-    """How many of these were changed, or came back, since a run recorded them."""
-    dag_id: str | None = None
-    """The DAG of the run; None for a run of the command line."""
-    by: str | None = None
-    """Who started it, if that is not the login."""
-    login: str | None = None
+    checked: Checked = Checked()
+    described: Described = Described()
+    verification: Verification = Verification()
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
     audit: str | None = None
@@ -133,10 +100,6 @@ class Report(Struct, frozen=True, eq=False, dict=True):
     use, or the plan cuts no limit."""
     held: tuple[HoldRow, ...] = ()
     """The held entities of a run without a plan; a plan has its own holds."""
-    clock_lead: float = 0.0
-    """How many seconds this machine's clock was ahead of the run store's; 0 if that was not so."""
-    old_ledger: str | None = None
-    """Why the ledger that the rows were compared with is, or may be, damaged or an older copy."""
     past: Past | None = None
     """What happened before this run; None if it was not read."""
     life: Life | None = None
@@ -149,12 +112,6 @@ class Report(Struct, frozen=True, eq=False, dict=True):
     """Where people can see the files that the run read, if that is known."""
     changes: Changes | None = None
     """The commits since the last applied one; None for a run that may not write."""
-    path: str | None = None
-    """The path of the cluster's folder below the root of that repository."""
-    invalid: tuple[InvalidFile, ...] = ()
-    """The quotas files with problems, which the run left out."""
-    code_owners: tuple[str, ...] = ()
-    """Where CODEOWNERS disagrees with the owners in cluster.yaml, in words of check."""
     looked: str | None = None
     """When verify, or else describe, read the cluster; None if nothing was read."""
     promises: tuple[Promises, ...] = ()
@@ -165,19 +122,9 @@ class Report(Struct, frozen=True, eq=False, dict=True):
     """Which clients were throttled when the run planned; None without `usage` in cluster.yaml."""
 
     @property
-    def commit(self) -> str | None:
-        """The commit of the files that the run read, if it is known."""
-        return self.provenance.commit
-
-    @property
-    def compared(self) -> int:
-        """How many rows verify compared."""
-        return self.verified + len(self.verdicts)
-
-    @property
-    def skipped(self) -> int:
-        """How many rows verify did not compare, because they are held or were not written."""
-        return max((broker.left for broker in self.brokers), default=0)
+    def invalid(self) -> tuple[InvalidFile, ...]:
+        """The quotas files with problems, which the run left out."""
+        return (*self.checked.invalid, *self.described.undivided)
 
 
 _Options = ParamSpec("_Options")

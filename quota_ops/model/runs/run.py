@@ -14,8 +14,7 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.plan import PlanHead
 from quota_ops.model.quotas.rows import Key, LedgerRow, LostLimit
 from quota_ops.model.runs.outcome import Outcome
-from quota_ops.model.runs.report import Origin
-from quota_ops.model.runs.stages import StageResult, StageStatus
+from quota_ops.model.runs.stages import StageResult
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
 
 
@@ -59,8 +58,8 @@ class Checked(Struct, frozen=True):
     `code_owners` are the problems of CODEOWNERS, in words: they stop no run.
     """
 
-    findings: tuple[Finding, ...]
-    silences: tuple[Silence, ...]
+    findings: tuple[Finding, ...] = ()
+    silences: tuple[Silence, ...] = ()
     invalid: tuple[InvalidFile, ...] = ()
     code_owners: tuple[str, ...] = ()
 
@@ -68,8 +67,8 @@ class Checked(Struct, frozen=True):
 class Described(Struct, frozen=True):
     """What describe read besides quotas, and when (ISO 8601, UTC)."""
 
-    at: str
-    cluster_id: str | None
+    at: str = ""
+    cluster_id: str | None = None
     snapshot: str | None = None
     """The file that was read instead of the cluster."""
     brokers: tuple[str, ...] = ()
@@ -97,6 +96,19 @@ class Findings(Struct, frozen=True):
     """Every finding, silenced or not."""
 
     findings: tuple[Finding, ...]
+
+
+class Origin(NamedTuple):
+    """What is known about who set a value on the cluster; it was set after `after`, if known.
+
+    `after` is an ISO 8601 time.
+    """
+
+    words: str
+    after: str | None = None
+
+
+UNKNOWN = Origin("who set it, and when, is unknown")
 
 
 class OriginOfRows(NamedTuple):
@@ -133,13 +145,13 @@ class Decisions(Struct, frozen=True):
 class Verification(Struct, frozen=True):
     """What verify found; `applied` is the digest of the applied.json whose writes it compared."""
 
-    attempt: str
+    attempt: str = ""
     """A text that no other verify wrote."""
-    verified: int
+    verified: int = 0
     """How many rows have the expected value on every broker that responded."""
-    applied: str | None
-    brokers: tuple[BrokerResult, ...]
-    verdicts: tuple[RowVerdict, ...]
+    applied: str | None = None
+    brokers: tuple[BrokerResult, ...] = ()
+    verdicts: tuple[RowVerdict, ...] = ()
     """Only the rows that are not verified."""
     earlier: bool = False
     """Whether a later verify failed."""
@@ -150,15 +162,21 @@ class Verification(Struct, frozen=True):
     moved: int = 0
     """How many of these were changed, or came back, since a run recorded them."""
 
+    @property
+    def compared(self) -> int:
+        """How many rows verify compared."""
+        return self.verified + len(self.verdicts)
 
-class StageEnd(Struct, frozen=True):
+    @property
+    def skipped(self) -> int:
+        """How many rows verify did not compare, because they are held or were not written."""
+        return max((broker.left for broker in self.brokers), default=0)
+
+
+class StageEnd(StageResult, frozen=True):
     """How a stage ended, and when (ISO 8601, UTC)."""
 
-    stage: str
-    status: StageStatus
-    seconds: float | None
-    message: str | None
-    at: str
+    at: str = ""
 
     @property
     def result(self) -> StageResult:

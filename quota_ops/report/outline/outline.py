@@ -127,7 +127,7 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
             yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
     if words := sentences.describe_approval(report):
         yield Block(Topic.APPROVAL, Tone.PLAIN, "", (quoted(words),))
-    for broker in report.brokers:
+    for broker in report.verification.brokers:
         if not broker.agrees:
             yield Block(Topic.BROKER, Tone.REFUSAL, "", (quoted(describe_broker(broker)),))
 

@@ -25,7 +25,8 @@ from quota_ops.model.quotas.difference import (
 from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import DesiredRow, Key, OverrideRow
 from quota_ops.model.runs.outcome import DONE, Outcome, Status
-from quota_ops.model.runs.report import Origin, Report, once_per_report
+from quota_ops.model.runs.report import Report, once_per_report
+from quota_ops.model.runs.run import Origin
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Verdict
 
@@ -146,7 +147,7 @@ def has_applied(report: Report) -> bool:
 
 def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return the rows that this run wrote and did not read back, because verify did not run."""
-    if report.brokers or not report.applied:
+    if report.verification.brokers or not report.applied:
         return ()
     return tuple(row for row in report_rows(report) if row.was_written)
 
@@ -155,7 +156,7 @@ def list_unread_rows(report: Report) -> tuple[ReportRow, ...]:
 @once_per_report
 def report_rows(report: Report) -> tuple[ReportRow, ...]:
     """Return every row that differs, the riskiest first: those that a guard blocks."""
-    verdicts = {verdict.id: verdict for verdict in report.verdicts}
+    verdicts = {verdict.id: verdict for verdict in report.verification.verdicts}
     rows = _planned(report, report.plan, verdicts) if report.plan else _list_overriding(report)
     cluster, declared = report.cluster_id or "", report.declared
     differ = (verdict for verdict in verdicts.values() if verdict.verdict is Verdict.DIFFERS)
@@ -165,14 +166,15 @@ def report_rows(report: Report) -> tuple[ReportRow, ...]:
 def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> list[ReportRow]:
     """Return the rows of a plan; remove their verdicts from `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
-    forgets = report.writes and any(broker.behind is not None for broker in report.brokers)
+    brokers = report.verification.brokers
+    forgets = report.writes and any(broker.behind is not None for broker in brokers)
     blocking = {guard.guard for guard in plan.refused}
     names = dict.fromkeys(guard.guard for guard in plan.guards)
     earlier = () if plan.applied_policy is None else (plan.applied_policy,)
     grounds = Grounds(plan.policy, earlier, report.throttling)
     rows, overrides, undeclared = [], _group_overrides(report), _list_undeclared(plan)
     overridden = find_overridden(report)
-    origins = {**report.origins} | {row.id: Origin(row.words) for row in report.lost}
+    origins = {**report.origins} | {row.id: Origin(row.words) for row in report.described.lost}
     for difference in plan.differences:
         place = difference.id
         results = validated.get(place), applied.get(place), verdicts.pop(place, None)
@@ -355,7 +357,7 @@ def find_overridden(report: Report) -> frozenset[Key]:
     again, so it counts as drifted there.
     """
     taken = (*(report.overrides or ()), *find_leaving(report))
-    lost = () if report.plan else (row.id for row in report.lost)
+    lost = () if report.plan else (row.id for row in report.described.lost)
     return frozenset((*(row.declared_id for row in taken), *lost))
 
 
@@ -368,7 +370,7 @@ def find_leaving(report: Report) -> list[OverrideRow]:
 
 def count_not_in_force(report: Report) -> int:
     """Return how many verified rows do not apply to all their clients."""
-    differ = {verdict.id for verdict in report.verdicts}
+    differ = {verdict.id for verdict in report.verification.verdicts}
     held = {row.entity for row in report.held}
     return sum(key.entity not in held for key in find_overridden(report) - differ)
 
@@ -379,9 +381,10 @@ def count_statuses(report: Report) -> Mapping[RowStatus, int]:
     rows = report_rows(report)
     differ = {row.difference.id for row in rows if row.difference.kind is not Kind.IN_SYNC}
     moved = {row.difference.id for row in rows if row.status is RowStatus.UNSETTLED}
-    unread = {verdict.id for verdict in report.verdicts if verdict.verdict is Verdict.UNANSWERED}
+    read = report.verification
+    unread = {verdict.id for verdict in read.verdicts if verdict.verdict is Verdict.UNANSWERED}
     overridden = count_not_in_force(report)
-    in_sync = report.verified - overridden
+    in_sync = read.verified - overridden
     if report.plan:
         overridden = len(find_overridden(report) - differ - moved - unread)
         in_sync = report.plan.stored - len((moved | unread) - differ) - overridden

@@ -28,7 +28,7 @@ _NO_LEDGER = "No ledger of this cluster yet: nothing is cleared until a run has 
 
 def describe_lost_ledger(report: Report) -> str:
     """Return what a plan without a ledger does not do; empty if the cluster has or had one."""
-    is_first = report.plan and report.plan.ledger is None and report.old_ledger is None
+    is_first = report.plan and report.plan.ledger is None and report.described.old_ledger is None
     return _NO_LEDGER if is_first else ""
 
 
@@ -77,10 +77,9 @@ def describe_validated(report: Report) -> str:
 def describe_verified(report: Report) -> str:
     """Return how many rows were verified, and how many of them Git does not declare any more."""
     removed = sum(map(_is_removed, report_rows(report)))
-    words = f"{report.verified:,} verified"
-    if removed:
-        words += f": {report.verified - removed:,} declared in Git, {removed:,} removed"
-    return words
+    verified = report.verification.verified
+    words = f": {verified - removed:,} declared in Git, {removed:,} removed" if removed else ""
+    return f"{verified:,} verified{words}"
 
 
 def _is_removed(row: ReportRow) -> bool:
@@ -283,8 +282,8 @@ _OLD_LEDGER = "This run read {}. The kinds and owners of rows may be wrong."
 
 def _describe_old_ledger(report: Report) -> Iterator[str]:
     """Yield why the ledger is not the newest one, and how to replace one that is lost."""
-    if report.old_ledger:
-        words = _OLD_LEDGER.format(report.old_ledger)
+    if report.described.old_ledger:
+        words = _OLD_LEDGER.format(report.described.old_ledger)
         if report.plan and report.plan.ledger is None:
             adopt = command("adopt", report.cluster, "--all", reason="TEXT")
             words += f" Restore the ledger, or take over what Git declares: {adopt}"
@@ -300,10 +299,10 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     return [
         *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
         *map(quoted, _describe_invalid(report)),
-        *map(quoted, report.code_owners),
+        *map(quoted, report.checked.code_owners),
         *([callback] if callback else []),
         *([late] if (late := describe_late_limits(report.facts)) else []),
-        *([clock] if (clock := describe_clock_lead(report.clock_lead)) else []),
+        *([clock] if (clock := describe_clock_lead(report.described.clock_lead)) else []),
         *describe_metadata(report.metadata),
         *_describe_old_ledger(report),
         *map(quoted, describe_owner_changes(report.owner_changes, report.plan)),

@@ -76,7 +76,7 @@ def _find_interruption(report: Report) -> SyncStatus | None:
 def _summarize(report: Report, named: str | None) -> Summary:
     rows, count = report_rows(report), count_statuses(report)
     cluster = escape_text(named or report.cluster)
-    if report.record is not None or (report.plan is None and not report.brokers):
+    if report.record is not None or (report.plan is None and not report.verification.brokers):
         return _describe_record(report, cluster)
     stop = describe_stop(report)
     unseen = list_unread_rows(report)
@@ -90,13 +90,13 @@ def _summarize(report: Report, named: str | None) -> Summary:
         describe_overriding(cluster, report)
         or _describe_lost(cluster, report)
         or _describe_drift(cluster, report, count)
-        or _describe_moved(cluster, report.moved)
+        or _describe_moved(cluster, 0 if report.plan else report.verification.moved)
     ):
         return Summary(
             SyncStatus.ATTENTION, moved, (*filter(None, (describe_news(report),)), *more)
         )
     compared = not (report.invalid or has_not_ended(report.stages))
-    if compared and (waits := _describe_pending(cluster, count, report.undeclared)):
+    if compared and (waits := _describe_pending(cluster, count, report.verification.undeclared)):
         return Summary(SyncStatus.PENDING, waits, more)
     if (
         missing := _describe_invalid(report)
@@ -112,7 +112,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
 def _describe_record(report: Report, cluster: str) -> Summary:
     """Return the action of a run without a plan, or why the status is unknown."""
     if report.record is not None:
-        details = tuple(_broker_details(report)) if report.brokers else ()
+        details = tuple(_broker_details(report)) if report.verification.brokers else ()
         return Summary(report.record.word, escape_text(report.record.reason), details)
     why = describe_stop(report) or "no plan was made"
     return Summary(SyncStatus.UNKNOWN, f"{why}, so the state of {cluster} is unknown")
@@ -123,7 +123,7 @@ def _describe_agreement(report: Report, cluster: str) -> Summary:
     if report.rollback is not None:
         did = "Rolled back" if report.applied else "Nothing to roll back"
         return Summary(did, f"run {escape_text(report.rollback.run)} on {cluster}")
-    if report.plan is None and (skipped := report.skipped):
+    if report.plan is None and (skipped := report.verification.skipped):
         left = plural(skipped, "is held or waiting, and was", "are held or waiting, and were")
         reason = f"{counted(skipped, 'quota')} on {cluster} {left} not compared"
         return Summary(SyncStatus.PENDING, reason)
@@ -166,7 +166,7 @@ def _describe_overrides(report: Report, status: RowStatus, subject: str) -> str:
 def _describe_lost(cluster: str, report: Report) -> str:
     """Return how many limits brokers lost that are not held, by a run without a plan."""
     held = {row.entity for row in report.held}
-    number = 0 if report.plan else sum(row.entity not in held for row in report.lost)
+    number = 0 if report.plan else sum(row.entity not in held for row in report.described.lost)
     lost = f"{plural(number, 'is', 'are')} stored, but not in force"
     return f"{counted(number, 'quota')} of an IP address on {cluster} {lost}" if number else ""
 
@@ -251,7 +251,8 @@ def _list_details(
     if unread := count[RowStatus.UNREAD]:
         yield f"{unread:,} not read back"
     if report.rollback is None:
-        desired = report.plan.desired if report.plan else report.compared + report.skipped
+        read = report.verification
+        desired = report.plan.desired if report.plan else read.compared + read.skipped
         yield f"{count_in_sync(report):,} of {counted(desired, 'quota')} in sync"
     elif left := len(report.rollback.left):
         yield f"{counted(left, 'change')} left unchanged"
@@ -271,8 +272,8 @@ def _describe_change(count: Mapping[RowStatus, int]) -> Iterator[str]:
 
 def _broker_details(report: Report) -> Iterator[str]:
     """Yield how many brokers agree; without verify, which brokers are absent."""
-    if report.brokers:
-        yield describe_brokers(report.brokers)
+    if report.verification.brokers:
+        yield describe_brokers(report.verification.brokers)
     elif report.metadata:
         yield from (f"broker {broker.id} {broker.why}" for broker in report.metadata.missed)
 
@@ -317,24 +318,23 @@ _UNKNOWN = frozenset({"unknown", "not read back"})
 
 
 def _describe_unreachable(report: Report) -> str | None:
-    if report.brokers and report.brokers[0].behind is None and report.brokers[0].bootstrap:
+    brokers = report.verification.brokers
+    if brokers and brokers[0].behind is None and brokers[0].bootstrap:
         return "the bootstrap address did not respond"
     unreachable = [
-        str(broker.broker)
-        for broker in report.brokers
-        if broker.behind is None and not broker.absent
+        str(broker.broker) for broker in brokers if broker.behind is None and not broker.absent
     ]
     if unreachable:
         return f"broker {', '.join(unreachable)} did not respond"
-    absent = [broker.broker for broker in report.brokers if broker.absent]
-    if not report.brokers and report.metadata:
+    absent = [broker.broker for broker in brokers if broker.absent]
+    if not brokers and report.metadata:
         absent = [broker.id for broker in report.metadata.missed]
     return f"broker {', '.join(map(str, absent))} could not be queried" if absent else None
 
 
 def describe_unseen_brokers(report: Report) -> str | None:
     """Return which brokers a run without verify could not query; None for none."""
-    if report.metadata is None or report.brokers or not report.metadata.missed:
+    if report.metadata is None or report.verification.brokers or not report.metadata.missed:
         return None
     missed = [f"{broker.named} {broker.why}" for broker in report.metadata.missed]
     return f"not every broker could be queried: {'; '.join(missed)}"

@@ -98,7 +98,10 @@ def list_columns(
         "source": [*map(cells.source, rows)],
         "link_start": [start for start, _ in lines],
         "link": [end for _, end in lines],
-        "result": [cells.name_trouble(row) or cells.result(row, report.brokers) for row in rows],
+        "result": [
+            cells.name_trouble(row) or cells.result(row, report.verification.brokers)
+            for row in rows
+        ],
         "trouble": [*map(cells.trouble, rows)],
         "news": [find_news(row, past) for row in rows],
         "past": [" ".join(describe_past(row, past, report.started)) for row in rows],

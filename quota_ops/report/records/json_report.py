@@ -133,7 +133,7 @@ def _head(report: Report) -> dict[str, Any]:
         "writes": report.writes,
         "answer": {"status": summary.status, "sentence": summary.sentence},
         "counts": count_rows(report),
-        "verified": report.verified,
+        "verified": report.verification.verified,
         "stages": [asdict(stage) for stage in report.stages],
         "plan": None if report.plan is None else _plan(report.plan),
         "invalid": [file._asdict() for file in report.invalid],
@@ -149,7 +149,7 @@ def _head(report: Report) -> dict[str, Any]:
         ],
         "capacity": capacity.promises_json(report.promises),
         "decisions": [to_json(Decision, decision) for decision in report.decisions],
-        "brokers": [asdict(broker) for broker in report.brokers],
+        "brokers": [asdict(broker) for broker in report.verification.brokers],
         "versions": dict(report.versions),
     }
 
@@ -161,7 +161,7 @@ def count_rows(report: Report) -> dict[str, int | None]:
     if report.plan is not None:
         counts |= {status.name.lower(): number for status, number in count.items()}
         counts["in_sync"] = None if report.rollback else count_in_sync(report)
-    elif report.brokers:
+    elif report.verification.brokers:
         counts |= {
             "in_sync": count_in_sync(report),
             "overridden": None if report.overrides is None else count[RowStatus.OVERRIDDEN],

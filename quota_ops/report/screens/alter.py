@@ -78,10 +78,10 @@ def alter_screen(shown: AlterReport) -> Screen:
     if shown.standstill is not None:
         words = sentences.altered_at_standstill(report.cluster, shown.standstill)
         blocks += [line(words, Tone.CHANGE), line()]
-    if report.brokers:
-        agrees = all(broker.agrees for broker in report.brokers)
+    if report.verification.brokers:
+        agrees = all(broker.agrees for broker in report.verification.brokers)
         tone = Tone.OK if agrees else Tone.REFUSAL
-        blocks.append(line(brokers.describe_brokers(report.brokers), tone))
+        blocks.append(line(brokers.describe_brokers(report.verification.brokers), tone))
     return (*blocks, line(f"run: {shown.run}", Tone.CONTEXT))
 
 
@@ -133,7 +133,7 @@ def alter_json(shown: AlterReport) -> dict[str, Any]:
         "changed": shown.changed,
         "standstill": shown.standstill,
         "changes": changes,
-        "brokers": [asdict(broker) for broker in report.brokers],
+        "brokers": [asdict(broker) for broker in report.verification.brokers],
         "guards": [asdict(guard) for guard in shown.guards],
         "findings": findings.findings_json(report.findings),
     }

@@ -91,7 +91,7 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
     rows = report_rows(report)
     summary = summarize(report, name)
     person = tuple(row for row in rows if row.section is Section.PERSON)
-    count = count_statuses(report) if report.plan or report.brokers else {}
+    count = count_statuses(report) if report.plan or report.verification.brokers else {}
     return FleetCluster(name, summary, count, person, report.past)
 
 

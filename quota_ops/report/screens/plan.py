@@ -196,7 +196,7 @@ def verify_screen(report: Report) -> Screen:
     """Return a line for each broker."""
     return tuple(
         line(describe_broker(broker), Tone.OK if broker.agrees else Tone.REFUSAL)
-        for broker in report.brokers
+        for broker in report.verification.brokers
     )
 
 
@@ -217,32 +217,33 @@ def verdicts_screen(report: Report, *, most: int) -> Screen:
 
 def verified_line(report: Report) -> Line:
     """Return how many quotas every broker that responded stores, and whether they are in force."""
-    responding = sum(broker.behind is not None for broker in report.brokers)
+    read = report.verification
+    responding = sum(broker.behind is not None for broker in read.brokers)
     if responding == 0:
         return line("No broker responded.", Tone.REFUSAL)
-    missing = len(report.brokers) - responding
+    missing = len(read.brokers) - responding
     where = f"on each of the {responding} that responded" if missing else "on every broker"
     if not missing and report.metadata and report.metadata.complete is False:
         where += " known"
-    if report.brokers[0].bootstrap:
+    if read.brokers[0].bootstrap:
         where = "at the bootstrap address"
-    whole = missing == 0 and not report.verdicts and not find_overridden(report)
-    words = f"{report.verified:,} of {counted(report.compared, 'quota')} verified {where}"
+    whole = missing == 0 and not read.verdicts and not find_overridden(report)
+    words = f"{read.verified:,} of {counted(read.compared, 'quota')} verified {where}"
     words += f"{_describe_in_force(report)}."
-    if report.verified and report.addresses:
-        of = plural(report.addresses, "one IP address", f"{report.addresses:,} IP addresses")
+    if read.verified and read.addresses:
+        of = plural(read.addresses, "one IP address", f"{read.addresses:,} IP addresses")
         words += f" No broker shows whether another spelling of {of} was cleared since."
-    if skipped := report.skipped:
+    if skipped := read.skipped:
         words += f" {skipped:,} {plural(skipped, 'was', 'were')} skipped"
         lost = len(find_overridden(report)) - count_not_in_force(report)
         lost_words = f", {lost:,} of which {plural(lost, 'is', 'are')} not in force for all clients"
-        words += f"{lost_words if lost and not report.verdicts else ''}."
+        words += f"{lost_words if lost and not read.verdicts else ''}."
     return line(words, Tone.OK if whole else Tone.REFUSAL)
 
 
 def _describe_in_force(report: Report) -> str:
     """Return what was verified: that the quotas are stored, and that they are in force."""
-    if report.verified == 0:
+    if report.verification.verified == 0:
         return ""
     if report.overrides is None:
         return ": stored"
@@ -278,10 +279,10 @@ def finished_line(report: Report, place: str) -> Line:
         parts.append(f"written earlier: {_keys(before)}{approved}")
     if found := [outcome for outcome in report.applied if outcome.status is Status.ALREADY]:
         parts.append(f"already stored: {_keys(found)}")
-    if report.brokers:
-        parts.append(describe_brokers(report.brokers))
+    if brokers := report.verification.brokers:
+        parts.append(describe_brokers(brokers))
     whole = AS_INTENDED.issuperset(outcome.status for outcome in report.applied) and all(
-        broker.agrees for broker in report.brokers
+        broker.agrees for broker in brokers
     )
     guarded = report.plan and report.plan.refused
     whole &= not (stopped_stages(report) or guarded or list_unread_rows(report))

@@ -43,7 +43,7 @@ def report_screen(report: Report) -> Screen:
         *overriding_lines(report),
         *_section(Section.CHANGE, report, rows[Section.CHANGE]),
         *_section(Section.HELD, report, rows[Section.HELD]),
-        *((line(), line("Brokers", Tone.STRONG)) if report.brokers else ()),
+        *((line(), line("Brokers", Tone.STRONG)) if report.verification.brokers else ()),
         *verify_screen(report),
         *capacity_screen(report),
         *_findings(report),
@@ -68,6 +68,8 @@ def _findings(report: Report) -> Screen:
 def _section(section: Section, report: Report, shown: Sequence[ReportRow]) -> Screen:
     applied = has_applied(report)
     heading = f"{section.heading(applied=applied)} ({len(shown):,})"
-    table = report_table(shown[:MOST], report.past, applied=applied, brokers=report.brokers)
+    table = report_table(
+        shown[:MOST], report.past, applied=applied, brokers=report.verification.brokers
+    )
     more = more_line(len(shown) - MOST, "more, in report.json")
     return (line(), line(heading, Tone.STRONG), *table, *more) if shown else ()

@@ -16,8 +16,7 @@ from quota_ops.model.quotas.difference import UNKNOWN_KINDS, Difference
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import Key, Targets
 from quota_ops.model.quotas.tables import ACTUAL
-from quota_ops.model.runs.report import UNKNOWN, Origin
-from quota_ops.model.runs.run import LedgerEdit, OriginOfRows, Origins
+from quota_ops.model.runs.run import UNKNOWN, LedgerEdit, Origin, OriginOfRows, Origins
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ADOPTED, ALTER, DESCRIBED, ORIGINS, POLICY, RELEASED

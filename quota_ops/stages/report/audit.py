@@ -49,7 +49,7 @@ def audit_record(report: Report, end: int) -> End:
         rollback=EndedRollback(rollback.run, rollback.by, rollback.login, rollback.reason)
         if rollback
         else None,
-        brokers=report.brokers,
+        brokers=report.verification.brokers,
         changed=count_changed(report),
     )
 
@@ -79,7 +79,7 @@ def list_written(report: Report) -> Iterator[ReportRow]:
         yield from (row for row in report_rows(report) if row.difference.action in WRITES)
         return
     outcomes = {outcome.entity: outcome for outcome in report.applied}
-    wrong = {row.id: row for row in report.verdicts}
+    wrong = {row.id: row for row in report.verification.verdicts}
     for change in report.record.changes:
         found = outcomes.get(change.entity), wrong.get(change.id)
         yield ReportRow(change, RowStatus.UNMANAGED, None, *found)
@@ -91,7 +91,7 @@ KINDS = {Verb.ALTER: "altered", Verb.ADOPT: "adopted", Verb.RELEASE: "released"}
 def _make_change(row: ReportRow, report: Report) -> Change:
     difference, applied = row.difference, row.applied
     verdict = row.verdict.verdict if row.verdict else None
-    if verdict is None and report.brokers and applied and applied.status in DONE:
+    if verdict is None and report.verification.brokers and applied and applied.status in DONE:
         verdict = Verdict.VERIFIED
     return Change(
         entity=difference.entity,

@@ -46,7 +46,6 @@ class RunEnd(NamedTuple):
     """What the artifacts of a run have besides its report."""
 
     ended: str
-    sequence: int | None
     owned: Mapping[str | None, int]
     """How many managed rows the ledger had, by owner."""
     settlement: Settlement | None = None
@@ -59,7 +58,7 @@ def list_report_rows(report: Report, end: RunEnd) -> pa.Table:
         "cluster": report.cluster,
         "cluster_id": report.cluster_id,
         "run": report.run,
-        "sequence": end.sequence,
+        "sequence": report.sequence,
         "started": report.started,
         "ended": end.ended,
         "revision": 1,
@@ -99,7 +98,7 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> pa.Table
     rows = report_rows(report)
     listed = [row for row in rows if row.status not in _LEFT_OUT]
     parts = [_describe_rows(listed, report, end)]
-    if mode is Mode.APPLY and report.brokers:
+    if mode is Mode.APPLY and report.verification.brokers:
         recorded = [(row, change) for row in rows if (change := _record(row.difference))]
         columns = _describe_rows([row for row, _ in recorded], report, end)
         parts.append(columns | _list_columns([change for _, change in recorded]))
@@ -274,9 +273,9 @@ def _read_verdict(
 ) -> tuple[float | None, str | None]:
     """Return the value that all brokers stored when a run read it back, and the run, or Nones."""
     if verdict is None:
-        return (target, report.run) if report.brokers else (None, None)
+        return (target, report.run) if report.verification.brokers else (None, None)
     replies = [value for _, value in verdict.seen]
-    is_one = len(replies) == sum(broker.error is None for broker in report.brokers)
+    is_one = len(replies) == sum(broker.error is None for broker in report.verification.brokers)
     if replies and is_one and all(same(value, replies[0]) for value in replies):
         return replies[0], report.run
     return None, None
@@ -331,9 +330,8 @@ def _append(folder: RunFolder, report: Report) -> str | None:
     if folder.only_read:
         return None
     try:
-        about = folder.about()
         owned = count_managed_rows(folder) if folder.has(LEDGER.file) else {}
-        end = RunEnd(read_end_time(folder), about.sequence, owned, folder.settlement())
+        end = RunEnd(read_end_time(folder), owned, folder.settlement())
         history.append(folder.store, list_report_rows(report, end))
     except Exception as error:  # noqa: BLE001 - a run has ended as it did without its history
         words = f"this run is not in the history: {' '.join(str(error).split())}"

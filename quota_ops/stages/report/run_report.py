@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, TypeVar
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
@@ -16,6 +16,7 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.runs.report import Record, Report
+from quota_ops.model.runs.run import Checked, Described, Verification
 from quota_ops.model.runs.stages import DIED, STAGES, StageResult, StageStatus
 from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
@@ -41,10 +42,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
 
     A stage whose artifact cannot be read is reported as failed, even if it recorded success.
     """
-    about = folder.about()
     parts = _Parts(folder)
     policy = parts.find(files.POLICY)
-    described = parts.find(files.DESCRIBED)
     record, plan = parts.read_record(), None
     if record is None:
         plan = parts.read(files.PLAN, folder.plan)
@@ -59,36 +58,27 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     ended, verification, applied = not parts.is_writing, parts.verification, parts.outcomes
     if not ended or (verification and verification.earlier):
         verification = None  # what later stages left is from an earlier attempt
-    brokers, verdicts = (verification.brokers, verification.verdicts) if verification else ((), ())
+    verification = verification or Verification()
     return Report(
-        cluster=about.cluster,
-        cluster_id=policy.cluster_id if policy else None,
-        run=about.run,
-        provenance=about.provenance,
-        started=about.started,
+        **asdict(folder.about()),
         finished=read_end_time(folder),
         stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
         validated=parts.read_outcomes(files.VALIDATED),
         applied=applied,
-        brokers=brokers,
-        verdicts=verdicts,
-        verified=verification.verified if verification else 0,
-        addresses=verification.addresses if verification else 0,
-        undeclared=verification.undeclared if verification else 0,
-        moved=verification.moved if verification and plan is None else 0,
+        checked=parts.find(files.CHECKED) or Checked(),
+        described=parts.find(files.DESCRIBED) or Described(),
+        verification=verification,
         versions=versions,
         writes=bool(applied) or folder.has(files.APPLIED),
-        dag_id=about.dag_id,
-        by=about.by,
-        login=about.login,
         facts=parts.find(files.FACTS),
         audit=audited.failure if (audited := parts.find(files.AUDITED)) else None,
         metadata=parts.find(files.METADATA),
         rollback=parts.read(files.ROLLBACK, partial(folder.read, files.ROLLBACK), stage="diff"),
         decisions=parts.read(files.APPROVAL, folder.decisions, stage="apply") or (),
         findings=parts.read(files.FINDINGS, folder.findings) or (),
-        declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verdicts)) or {},
+        declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verification.verdicts))
+        or {},
         origins=parts.read(files.ORIGINS, lambda: read_origins(folder)) or {},
         overrides=parts.read(OVERRIDES.file, folder.overrides),
         protected=parts.read(OVERRIDES.file, lambda: folder.overrides(Side.PROTECTED)) or (),
@@ -97,9 +87,6 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         clients=parts.find(files.CLIENT_COUNTS),
         throttling=parts.find(files.THROTTLING),
         held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
-        clock_lead=described.clock_lead if described else 0.0,
-        lost=described.lost if described else (),
-        old_ledger=described.old_ledger if described else None,
         past=parts.find(files.PAST),
         life=parts.life,
         owner_changes=parts.read(LEDGER.file, partial(read_owner_changes, folder), stage="plan")
@@ -107,13 +94,9 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         record=record,
         repository=_find_repository(policy),
         changes=parts.find(files.CHANGES),
-        path=about.path,
-        invalid=(
-            *(checked.invalid if (checked := parts.find(files.CHECKED)) else ()),
-            *(described.undivided if described else ()),
+        looked=_find_last(
+            folder, [files.STAGE.of("verify") if verification.brokers else files.DESCRIBED]
         ),
-        code_owners=checked.code_owners if checked else (),
-        looked=_find_last(folder, [files.STAGE.of("verify") if brokers else files.DESCRIBED]),
         use=parts.find(files.USE),
         throttled=parts.find(files.THROTTLED),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
