@@ -82,6 +82,18 @@ def test_when_a_run_ended(tmp_path: Path) -> None:
     assert read_report(folder).finished == at > "2026-11-22"
 
 
+def test_a_damaged_file_fails_its_stage(tmp_path: Path) -> None:
+    """A report shows each stage as failed whose file cannot be read, and why."""
+    damaged = {"checked.json": "check", "facts.json": "describe", "rollback.json": "diff"}
+    damaged |= {"findings.json": "plan", "validated.json": "validate", "approval.json": "apply"}
+    files = {"run.json": ABOUT, **dict.fromkeys(damaged, "{")}
+    report = read_report(RunFolder(open_place(leave(tmp_path / "demo" / "one", files))))
+
+    failed = {stage.stage: stage.message for stage in report.stages if stage.message}
+    assert [*failed] == [*damaged.values()]
+    assert all(name in (failed[stage] or "") for name, stage in damaged.items())
+
+
 def store_of(root: Path, *names: str) -> RunStore:
     """Return a store with runs CLUSTER/NAME, each started later, by clocks that run back."""
     for number, name in enumerate(names, start=1):

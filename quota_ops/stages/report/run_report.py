@@ -1,13 +1,13 @@
 """Builds a report from a run's artifacts; it omits missing ones and reports damaged ones."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, TypeVar
 
 from msgspec.structs import asdict, replace
 
+from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -34,6 +34,14 @@ Part = TypeVar("Part")
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
 
+_READ_FOR: dict[str, str] = {
+    files.ROLLBACK: "diff",
+    LEDGER.file: "plan",
+    files.APPROVAL: "apply",
+    **{files.STAGE.of(stage): stage for stage in (*STAGES, *_RECORDED)},
+}
+"""The stages that fail if a file is damaged which another stage writes."""
+
 _SETTLED = "The next run that writes to this cluster settles the writes that it sent."
 
 
@@ -42,27 +50,26 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
 
     A stage whose artifact cannot be read is reported as failed, even if it recorded success.
     """
-    parts = _Parts(folder)
+    damaged: dict[str, str] = {}
+
+    def fail_stage(name: str, damage: InvalidInput) -> None:
+        file = files.find_run_file(name)
+        damaged[_READ_FOR.get(name) or (file.stage if file else "")] = damage.message
+
+    parts = RunState(folder, fail_stage)
     policy = parts.find(files.POLICY)
-    record, plan = parts.read_record(), None
+    record, plan = _read_record(folder), None
     if record is None:
         plan = parts.read(files.PLAN, folder.plan)
         if not any(folder.has(file) for file in (files.PLAN, files.VERIFICATION)):
             plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
-    results = map(parts.stage, (*STAGES[:-1], *_RECORDED))
-    stages = tuple(
-        result
-        for result in results
-        if result.stage in STAGES or result.status is not StageStatus.NOT_RUN
-    )
-    ended, verification, applied = not parts.is_writing, parts.verification, parts.outcomes
-    if not ended or (verification and verification.earlier):
-        verification = None  # what later stages left is from an earlier attempt
-    verification = verification or Verification()
+    applied, facts = parts.outcomes, parts.find(files.FACTS)
+    verification = parts.verification or Verification()
+    if parts.is_writing or verification.earlier:
+        verification = Verification()  # it verified an earlier attempt
     return Report(
         **asdict(folder.about()),
         finished=read_end_time(folder),
-        stages=tuple(map(parts.mark_damaged, stages)) if ended else _drop_after_apply(stages),
         plan=plan,
         validated=parts.read_outcomes(files.VALIDATED),
         applied=applied,
@@ -71,11 +78,11 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         verification=verification,
         versions=versions,
         writes=bool(applied) or folder.has(files.APPLIED),
-        facts=parts.find(files.FACTS),
+        facts=facts,
         audit=audited.failure if (audited := parts.find(files.AUDITED)) else None,
         metadata=parts.find(files.METADATA),
-        rollback=parts.read(files.ROLLBACK, partial(folder.read, files.ROLLBACK), stage="diff"),
-        decisions=parts.read(files.APPROVAL, folder.decisions, stage="apply") or (),
+        rollback=parts.find(files.ROLLBACK),
+        decisions=parts.read(files.APPROVAL, folder.decisions) or (),
         findings=parts.read(files.FINDINGS, folder.findings) or (),
         declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verification.verdicts))
         or {},
@@ -89,8 +96,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
         past=parts.find(files.PAST),
         life=parts.life,
-        owner_changes=parts.read(LEDGER.file, partial(read_owner_changes, folder), stage="plan")
-        or (),
+        owner_changes=parts.read(LEDGER.file, lambda: read_owner_changes(folder)) or (),
         record=record,
         repository=_find_repository(policy),
         changes=parts.find(files.CHANGES),
@@ -99,15 +105,18 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         ),
         use=parts.find(files.USE),
         throttled=parts.find(files.THROTTLED),
-        promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy)) or (),
+        promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy, facts)) or (),
+        stages=tuple(_list_stages(parts, damaged)),  # last: by now it is known what is damaged
     )
 
 
-def _read_promises(folder: RunFolder, policy: Policy | None) -> tuple[Promises, ...]:
+def _read_promises(
+    folder: RunFolder, policy: Policy | None, facts: ClusterFacts | None
+) -> tuple[Promises, ...]:
     """Return what Git promises on each broker; empty if there is no capacity, or for other runs."""
     if policy is None or policy.capacity is None or not folder.has(files.CHECKED):
         return ()
-    return sum_promises(policy.capacity, folder.read_rows(DESIRED), folder.find(files.FACTS))
+    return sum_promises(policy.capacity, folder.read_rows(DESIRED), facts)
 
 
 def _find_repository(policy: Policy | None) -> Repository | None:
@@ -138,12 +147,19 @@ def _find_last(folder: RunFolder, artifacts: Iterable[files.RunFile[Any]]) -> st
     return max(times, default=None)
 
 
-def _drop_after_apply(stages: tuple[StageResult, ...]) -> tuple[StageResult, ...]:
-    after = STAGES[STAGES.index("apply") + 1 :]
-    return tuple(
-        StageResult(stage.stage, StageStatus.NOT_RUN) if stage.stage in after else stage
-        for stage in stages
-    )
+def _list_stages(run: RunState, damaged: Mapping[str, str]) -> Iterator[StageResult]:
+    """Yield how each stage ended: those in `damaged` failed, with the message there."""
+    for name in (*STAGES[:-1], *_RECORDED):
+        stage = run.stage(name)
+        if stage.status is StageStatus.NOT_ENDED:
+            message = "it is running" if is_at_work(run.folder) else f"{DIED}. {_SETTLED}"
+            stage = replace(stage, message=message)
+        elif run.is_writing and name == "verify":  # it verified an earlier attempt
+            stage = StageResult(name, StageStatus.NOT_RUN)
+        elif name in damaged:
+            stage = StageResult(name, StageStatus.FAILED, None, damaged[name])
+        if name in STAGES or stage.status is not StageStatus.NOT_RUN:
+            yield stage
 
 
 def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
@@ -153,41 +169,9 @@ def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key
     return {row.id: row for row in rows if row.id in wrong}
 
 
-class _Parts(RunState):
-    """Reads the artifacts of a run, and records which stages have a damaged one."""
-
-    def __init__(self, folder: RunFolder) -> None:
-        super().__init__(folder)
-        self._damaged: dict[str, str] = {}
-
-    def read(self, name: str, read: Callable[[], Part], *, stage: str | None = None) -> Part | None:
-        """Read an artifact; None when it is missing or damaged, which fails its `stage`."""
-        try:
-            return super().read(name, read)
-        except InvalidInput as error:
-            file = files.find_run_file(name)
-            self._damaged[stage or (file.stage if file else "")] = error.message
-            return None
-
-    def read_record(self) -> Record | None:
-        """Read the result of a run without a plan; None for any other run, or a damaged one."""
-        try:
-            return read_record(self.folder)
-        except (InvalidInput, AttributeError, TypeError):  # `show` reports the artifact
-            return None
-
-    def stage(self, name: str) -> StageResult:
-        """Return the result of a stage, marked as failed if an artifact of it was damaged."""
-        result = self.read(
-            files.STAGE.of(name), partial(self.folder.stage_result, name), stage=name
-        ) or StageResult(name, StageStatus.NOT_RUN)
-        if result.status is StageStatus.NOT_ENDED:
-            message = "it is running" if is_at_work(self.folder) else f"{DIED}. {_SETTLED}"
-            result = replace(result, message=message)
-        return self.mark_damaged(result)
-
-    def mark_damaged(self, result: StageResult) -> StageResult:
-        """Return a stage's result, or a failed one when an artifact of the stage was damaged."""
-        if result.stage not in self._damaged:
-            return result
-        return StageResult(result.stage, StageStatus.FAILED, None, self._damaged[result.stage])
+def _read_record(folder: RunFolder) -> Record | None:
+    """Read the result of a run without a plan; None for any other run, or a damaged one."""
+    try:
+        return read_record(folder)
+    except (InvalidInput, AttributeError, TypeError):  # `show` reports the artifact
+        return None

@@ -7,7 +7,7 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import count, islice, takewhile
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import Any, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
@@ -24,7 +24,6 @@ from quota_ops.store.run.names import latest_first, list_runs_of
 from quota_ops.store.run.order import AT_ONCE
 from quota_ops.store.run.state import Phase, RunState
 
-Value = TypeVar("Value")
 ReadStatus = Callable[[RunFolder], tuple[str, str] | None]
 """Returns the status and the sentence of a run; None if it does not look for them."""
 
@@ -50,12 +49,12 @@ def list_runs(
 
 def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> RunSummary:
     """Return the summary of a run; `trouble` names the files that cannot be read."""
-    run = _ListedRun.of(place)
+    run, size, troubles = _open_run(place)
     folder = run.folder
     about = run.find(ABOUT) or About("", place.parent.name, "")
     end = _find_end(run, read_status)
     if not folder.has(ABOUT):
-        run.troubles.append(f"{ABOUT} is missing")
+        troubles.append(f"{ABOUT} is missing")
     return RunSummary(
         cluster=about.cluster,
         cluster_id=about.cluster_id,
@@ -65,8 +64,8 @@ def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> Run
         commit=about.commit,
         decisions=run.read(APPROVAL, folder.decisions) or (),
         by=_read_author(folder) or name_author(about.by, about.login if end.changes else None),
-        size=run.size,
-        trouble="; ".join(dict.fromkeys(run.troubles)) or None,
+        size=size,
+        trouble="; ".join(dict.fromkeys(troubles)) or None,
         **end._asdict(),
     )
 
@@ -87,37 +86,24 @@ class _End(NamedTuple):
     changes: int
 
 
-class _ListedRun(RunState):
-    """A run whose folder is listed once; remembers which of its files cannot be read, and why."""
+def _open_run(place: Place) -> tuple[RunState, int, list[str]]:
+    """Return a run, its size in bytes, and which of its files cannot be read, as they are found.
 
-    size: int = 0
-    """The bytes of the run; 0 if its folder cannot be listed."""
+    Lists the folder once: a request for each name would take long in an object store.
+    """
+    folder, size, troubles = RunFolder(place), 0, list[str]()
+    try:
+        leaves = place.walk()
+        folder = RunFolder(place, names=frozenset(leaf.path for leaf in leaves))
+        size = sum(leaf.size for leaf in leaves)
+    except InvalidInput:
+        troubles.append("its folder cannot be listed")
 
-    def __init__(self, folder: RunFolder) -> None:
-        super().__init__(folder)
-        self.troubles: list[str] = []
+    def note(name: str, damage: InvalidInput) -> None:
+        how = "has another format" if isinstance(damage, OtherForm) else "is damaged"
+        troubles.append(f"{name} {how}")
 
-    @classmethod
-    def of(cls, place: Place) -> Self:
-        """List the folder once; a request for each name would take long in an object store."""
-        try:
-            leaves = place.walk()
-        except InvalidInput:
-            run = cls(RunFolder(place))
-            run.troubles.append("its folder cannot be listed")
-            return run
-        run = cls(RunFolder(place, names=frozenset(leaf.path for leaf in leaves)))
-        run.size = sum(leaf.size for leaf in leaves)
-        return run
-
-    def read(self, name: str, read: Callable[[], Value]) -> Value | None:
-        """Return what `read` returns of a file; None if it is missing or damaged."""
-        try:
-            return super().read(name, read)
-        except InvalidInput as error:
-            how = "has another format" if isinstance(error, OtherForm) else "is damaged"
-            self.troubles.append(f"{name} {how}")
-            return None
+    return RunState(folder, note), size, troubles
 
 
 def _started(folder: RunFolder) -> str | None:
@@ -136,15 +122,13 @@ def _digest(plan: dict[str, Any]) -> str:
     return str(plan["digest"])
 
 
-def _read_end(run: _ListedRun) -> _End | None:
+def _read_end(run: RunState) -> _End | None:
     """Return how a run ended by its newest record; None if it has started over since.
 
     It has if its last stage is not the one in the record.
     """
-    newest = max(takewhile(run.folder.has, map(END.of, count(1))), default=None)
-    if newest is None:
-        return None
-    if (end := run.find(newest)) is None:
+    *_, newest = None, *takewhile(run.folder.has, map(END.of, count(1)))
+    if newest is None or (end := run.find(newest)) is None:
         return None
     ran = [stage for stage in end.stages if stage.status is not StageStatus.NOT_RUN]
     if ran and run.stage(ran[-1].stage) != ran[-1]:
@@ -153,7 +137,7 @@ def _read_end(run: _ListedRun) -> _End | None:
     return _End(end.answer.status, end.answer.sentence, digest, end.changed)
 
 
-def _find_end(run: _ListedRun, read_status: ReadStatus) -> _End:
+def _find_end(run: RunState, read_status: ReadStatus) -> _End:
     """Return how a run ended. If its apply was cut off, its record is of an earlier attempt.
 
     Without a record, it is what its artifacts tell, or else the stage that stopped or how far the

@@ -47,18 +47,28 @@ class Phase(StrEnum):
     PRUNED = "pruned"
 
 
+def _raise(_: str, damage: InvalidInput) -> None:
+    raise damage
+
+
 @dataclass(eq=False)
 class RunState:
     """How far a run got, and what it wrote; each file is read once, when it is needed.
 
-    Raises InvalidInput for a damaged file.
+    `on_damage` gets the name of a damaged file, and the error; unless it raises that, as it does by
+    default, the file counts as missing.
     """
 
     folder: RunFolder
+    on_damage: Callable[[str, InvalidInput], None] = _raise
 
     def read(self, name: str, read: Callable[[], Content]) -> Content | None:
         """Return what `read` returns of a file; None if it is missing."""
-        return read() if self.folder.has(name) else None
+        try:
+            return read() if self.folder.has(name) else None
+        except InvalidInput as error:
+            self.on_damage(name, error)
+            return None
 
     def find(self, file: RunFile[Content]) -> Content | None:
         """Return the content of a file; None if it is missing."""
