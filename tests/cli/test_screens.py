@@ -137,7 +137,7 @@ def test_json(lab: Lab) -> None:
     assert [one["code"] for one in checked.pop("findings")] == ["QO107"] * 2
     assert checked == {"cluster": "demo", "quotas": 2, "problems": [], "unlisted_problems": 0}
     assert read["describe"] == []
-    assert [row["standing"] for row in read["plan"]["rows"]] == ["pending"] * 2
+    assert [row["status"] for row in read["plan"]["rows"]] == ["pending"] * 2
     assert [row["applied"]["status"] for row in read["apply"]["rows"]] == ["accepted"] * 2
     assert read["verify"]["verified"] == 2
     assert read["reconcile"]["answer"]["status"] == "In sync"

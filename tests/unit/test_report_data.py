@@ -103,7 +103,7 @@ def test_row() -> None:
         "run": "2026-11-14T10-00-00Z",
         "since": "2026-11-14T10:00:09Z",
         "target": 15728640.0,
-        "standing": "unsettled",
+        "status": "unsettled",
         "validated": {"batch": 1, "status": "accepted"},
         "applied": {"batch": 1, "status": "accepted"},
         "verdict": "differs",

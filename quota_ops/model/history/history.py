@@ -87,7 +87,7 @@ class HistoryRow(NamedTuple):
     """The kind of the difference; `altered`, `adopted` or `released` for those commands."""
     action: str | None
     state: str | None
-    """The status of the row at the end of the run, as `standing` in report.json."""
+    """The status of the row at the end of the run, as `status` in report.json."""
     outcome: str | None
     """What happened to the write: accepted, refused, unknown, ..."""
     desired: float | None

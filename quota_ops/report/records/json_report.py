@@ -96,7 +96,7 @@ def as_json(report: Report) -> str:
                     cluster and could not be queried; `error` is why), compared (how many rows),
                     left (how many rows were skipped)
     rows            sorted by entity and key: the columns of a difference but `cluster` and `batch`,
-                    `target` (the desired value), `standing` (its status), `guarded` (only where it
+                    `target` (the desired value), `status`, `guarded` (only where it
                     is true), `origin` (where a value that is not in the ledger came from) and
                     `changed_after` (since when at most, if that is known). Of an overriding row:
                     `clients` (who gets it, in words), `in_force` (their limit) and `overrides`
@@ -201,7 +201,7 @@ def row_json(row: ReportRow) -> dict[str, Any]:
         "after": json_number(difference.after),
         "verified": json_number(difference.verified) if row.planned else None,
         "target": json_number(difference.target),
-        "standing": row.status.name.lower(),
+        "status": row.status.name.lower(),
         "guarded": row.guarded or None,
         "origin": row.origin and row.origin.words,
         "effect": row.effect and row.effect.as_json(difference.key),

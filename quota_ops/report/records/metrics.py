@@ -90,7 +90,7 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
     plan, counts, rows = report["plan"], report["counts"], report["rows"]
     if plan is None:
         return ClusterState(cluster, report["finished"])
-    kinds = Counter(row["kind"] for row in rows if row["standing"] == "drifted")
+    kinds = Counter(row["kind"] for row in rows if row["status"] == "drifted")
     own = {"declared": plan["desired"], "stored": plan["actual"] + sum(map(_count_stored, rows))}
     is_unknown = report["answer"]["status"] == SyncStatus.UNKNOWN  # a broker was not read
     succeeded = None if ends & STOPPED or report["invalid"] or is_unknown else report["finished"]
@@ -108,7 +108,7 @@ def read_state(cluster: str, report: Mapping[str, Any] | None) -> ClusterState:
 
 def _count_stored(row: Mapping[str, Any]) -> int:
     """Return 1 if a run stored a quota that did not exist before, and -1 if it cleared one."""
-    if row["standing"] not in {"changed", "found"}:
+    if row["status"] not in {"changed", "found"}:
         return 0
     return ("target" in row) - ("before" in row)
 
