@@ -17,7 +17,7 @@ from quota_ops.model.runs.outcome import (
     format_lines,
     match_outcomes,
 )
-from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failure, has_not_ended
+from quota_ops.model.runs.stages import StageStatus, explain_failure
 
 
 @pytest.mark.parametrize(
@@ -75,14 +75,6 @@ def test_an_error_lists_few_lines() -> None:
     assert format_lines(lines, "applied.json").splitlines()[-1] == (
         "  and 2 more, all in applied.json"
     )
-
-
-def test_a_run_that_has_not_ended() -> None:
-    """One stage without an end is enough."""
-    done = StageResult("plan", StageStatus.DONE)
-
-    assert not has_not_ended([done])
-    assert has_not_ended([done, StageResult("apply", StageStatus.NOT_ENDED)])
 
 
 @pytest.mark.parametrize(

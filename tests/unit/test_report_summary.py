@@ -8,7 +8,7 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.run import Verification
-from quota_ops.model.runs.stages import StageStatus
+from quota_ops.model.runs.stages import Life, StageStatus
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Verdict
 from quota_ops.report.outline.summary import summarize
 from tests.unit.report_sample import (
@@ -127,18 +127,26 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
             ("demo matches Git; 1 change was already stored; 412 of 412 quotas in sync."),
         ),
         (
-            report_of(SET, applied=answered(Status.UNKNOWN, SET), stages=stages(apply="not ended")),
+            report_of(
+                SET,
+                applied=answered(Status.UNKNOWN, SET),
+                stages=stages(apply="not ended"),
+                life=Life.GONE,
+            ),
             (
-                "it is unknown whether 1 quota on demo was written; apply has not ended; 411 of "
+                "it is unknown whether 1 quota on demo was written; apply was interrupted; 411 of "
                 "412 quotas in sync."
             ),
         ),
         (
             report_of(
-                SET, applied=answered(Status.NOT_SENT, SET), stages=stages(apply="not ended")
+                SET,
+                applied=answered(Status.NOT_SENT, SET),
+                stages=stages(apply="not ended"),
+                life=Life.RUNNING,
             ),
             (
-                "apply has not ended, so it is unknown whether demo matches Git; 1 pending; 411 of "
+                "apply is running, so it is unknown whether demo matches Git; 1 pending; 411 of "
                 "412 quotas in sync."
             ),
         ),

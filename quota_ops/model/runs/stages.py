@@ -1,6 +1,5 @@
 """The stages of a run, and how they end."""
 
-from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
@@ -46,11 +45,6 @@ class StageResult(Struct, frozen=True):
     status: StageStatus
     seconds: float | None = None
     message: str | None = None
-
-
-def has_not_ended(stages: Iterable[StageResult]) -> bool:
-    """Return whether a run has not recorded the end of its writes: it is running, or was killed."""
-    return any(stage.status is StageStatus.NOT_ENDED for stage in stages)
 
 
 def explain_failure(error: BaseException) -> tuple[StageStatus, str]:

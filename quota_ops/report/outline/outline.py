@@ -22,8 +22,8 @@ from quota_ops.report.outline.rollback import describe_left, describe_rollback
 
 MOST_LINES = 8
 
-_VERBS = {StageStatus.FAILED: "", StageStatus.NOT_ENDED: "has "}
-"""The verb before the word of a stage in a sentence; `was` before all others."""
+_VERBS: dict[str, str] = {StageStatus.FAILED: "", Life.RUNNING: "is "}
+"""The verb before how a stage stopped, in a sentence; `was` before all others."""
 
 
 def stopped_stages(report: Report) -> tuple[StageResult, ...]:
@@ -48,10 +48,8 @@ def _has_stopped(stage: StageResult) -> bool:
 def describe_stop(report: Report) -> str | None:
     """Return the first stage that stopped the run (`apply failed`); None if none did."""
     for stage in stopped_stages(report):
-        verb = _VERBS.get(stage.status, "was ")
-        if stage.status is StageStatus.NOT_ENDED and report.life:
-            verb = "was " if report.life is Life.GONE else "is "
-        return f"{stage.stage} {verb}{name_stop(report, stage)}"
+        how = name_stop(report, stage)
+        return f"{stage.stage} {_VERBS.get(how, 'was ')}{how}"
     return None
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.runs.report import Report, once_per_report
-from quota_ops.model.runs.stages import StageStatus, has_not_ended
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import name_trouble
@@ -95,7 +95,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
         return Summary(
             SyncStatus.ATTENTION, moved, (*filter(None, (describe_news(report),)), *more)
         )
-    compared = not (report.invalid or has_not_ended(report.stages))
+    compared = not (report.invalid or report.life)
     if compared and (waits := _describe_pending(cluster, count, report.verification.undeclared)):
         return Summary(SyncStatus.PENDING, waits, more)
     if (
@@ -231,7 +231,7 @@ def _list_details(
     unseen: Sequence[ReportRow],
 ) -> Iterator[str]:
     there = [status for status in _ALSO if count[status]]
-    unsaid = has_not_ended(report.stages) and there[:1] == [RowStatus.PENDING]
+    unsaid = report.life is not None and there[:1] == [RowStatus.PENDING]
     unsaid |= bool(report.invalid) and not _REASONS.intersection(there)
     yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
     if held := sum(row.status is RowStatus.HELD and bool(row.overrides) for row in rows):
