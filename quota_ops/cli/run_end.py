@@ -9,7 +9,7 @@ from quota_ops.cli.console import TEXT, show_result, show_screen
 from quota_ops.model.plans.approval import approve_command, needs_approval
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.layout import Screen, Tone, line
-from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
+from quota_ops.report.outline.outline import AFTER_VERIFY, topic_lines
 from quota_ops.report.outline.rollback import list_next_steps, rollback_screen
 from quota_ops.report.outline.sentences import is_accepted
 from quota_ops.report.screens import plan as screens
@@ -54,11 +54,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
             last = (
                 *screens.verdicts_screen(report, most=MOST),
                 *screens.overriding_screen(report, most=MOST),
-                *block_lines(
-                    block
-                    for block in list_blocks(report)
-                    if block.topic in {Topic.WARNING, Topic.HOLD}
-                ),
+                *topic_lines(report, AFTER_VERIFY),
                 screens.verified_line(report),
             )
         show_screen((*screens.verify_screen(report), *last))

@@ -29,7 +29,6 @@ MOST_OWNERS = 12
 MOST_COMMITS = 6
 MOST_OVERRIDING = MOST_WARNINGS = 5
 _NO_INVENTORY = "Which clients use these quotas is unknown: there is no inventory."
-_VERDICTS = frozenset({outline.Topic.VALIDATION, outline.Topic.CLIENTS})
 
 
 def format_subject(report: Report, plan: Plan) -> str:
@@ -55,7 +54,7 @@ def format_body(report: Report, plan: Plan, until: datetime, page: str) -> str:
     head = [
         f"**{changes} on {code(report.cluster)}** ({code(plan.policy.cluster_id)}){commit}",
         f"\nPlan {code(plan.digest)} · {link}",
-        *(format_block(block) for block in blocks if block.topic in _VERDICTS),
+        *(format_block(block) for block in blocks if block.topic in outline.ABOVE_APPROVAL),
         *([] if report.clients else [f"\n{_NO_INVENTORY}"]),
         "",
         *_format_reasons(report, plan),

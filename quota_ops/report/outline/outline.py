@@ -4,7 +4,7 @@
 page decide only how a block looks.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -99,6 +99,15 @@ class Topic(Enum):
     BROKER = auto()
 
 
+# What each output shows of the outline; it has the other topics in a table, or elsewhere.
+IN_TEXT = frozenset(Topic) - {Topic.VALIDATION, Topic.ROLLBACK, Topic.BROKER}
+ON_PAGE = frozenset(Topic) - {Topic.HOLD}
+AFTER_PLAN = frozenset(Topic) - {Topic.STOP, Topic.ROLLBACK, Topic.APPROVAL, Topic.BROKER}
+AFTER_VERIFY = frozenset({Topic.WARNING, Topic.HOLD})
+IN_REVIEW = frozenset({Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING})
+ABOVE_APPROVAL = frozenset({Topic.VALIDATION, Topic.CLIENTS})
+
+
 class Block(NamedTuple):
     """A title, if the lines need one, and lines; `way` are words, options, and words after them."""
 
@@ -189,6 +198,11 @@ def list_settings(plan: Plan, guard: GuardFinding, quoted: Callable[[str], str] 
     if guard.guard != Guard.POLICY_CHANGED:
         return []
     return format_changes(compare_policies(plan.applied_policy, plan.policy), quoted)
+
+
+def topic_lines(report: Report, topics: Container[Topic]) -> Iterator[Line]:
+    """Yield the blocks of some topics as lines of a screen."""
+    return block_lines(block for block in list_blocks(report) if block.topic in topics)
 
 
 def block_lines(blocks: Iterable[Block]) -> Iterator[Line]:

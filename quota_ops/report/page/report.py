@@ -16,7 +16,7 @@ from quota_ops.report.outline.capacity import Share, format_scope, list_shares
 from quota_ops.report.outline.commands import list_ways
 from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
-from quota_ops.report.outline.outline import Block, Topic, list_blocks
+from quota_ops.report.outline.outline import ON_PAGE, Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
     ReportRow,
     RowStatus,
@@ -83,7 +83,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     links, ways, rows = PageLinks.of(report), list_ways(report), _make_rows(report)
     parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
     summary, use = summarize(report), show_use(report.use)
-    blocks = [block for block in list_blocks(report) if block.topic is not Topic.HOLD]
+    blocks = [block for block in list_blocks(report) if block.topic in ON_PAGE]
     limits = format_limits(stored) if stored else None
 
     def draw(row: Mapping[str, str]) -> str:

@@ -28,7 +28,7 @@ from quota_ops.report.outline import cells, sentences
 from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.findings import FEW
 from quota_ops.report.outline.formats import describe_uncommitted, escape_text, moment, shortened
-from quota_ops.report.outline.outline import Topic, list_blocks
+from quota_ops.report.outline.outline import IN_REVIEW, list_blocks
 from quota_ops.report.outline.policy_changes import format_changes
 from quota_ops.report.outline.row_status import ReportRow
 from quota_ops.report.outline.row_table import Fold, fold_profiles
@@ -243,10 +243,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
         is_never = plan.policy.approval is ApprovalPolicy.NEVER
         way = "set the params allow and reason in" if is_never else "approve the plan in CI or"
         yield f"\nAfter the merge, {way} Airflow, or run {command}."
-    effects = Topic.VALIDATION, Topic.CLIENTS, Topic.THROTTLING
-    yield from (
-        format_block(block) for block in list_blocks(report, code) if block.topic in effects
-    )
+    blocks = list_blocks(report, code)
+    yield from (format_block(block) for block in blocks if block.topic in IN_REVIEW)
     if words := sentences.describe_callback(report.facts, code):
         yield f"\n⚠️ {words}"
     is_alone = not (rows.others or rows.merged or review.has_target_changed or review.unjudged)

@@ -20,7 +20,7 @@ from quota_ops.report.outline.commands import list_overriding_ways
 from quota_ops.report.outline.findings import FEW, excerpt, finding_lines
 from quota_ops.report.outline.formats import at_commit, duration, escape_text
 from quota_ops.report.outline.layout import Line, Screen, Span, Tone, line, more_line
-from quota_ops.report.outline.outline import Topic, block_lines, list_blocks, stopped_stages
+from quota_ops.report.outline.outline import AFTER_PLAN, stopped_stages, topic_lines
 from quota_ops.report.outline.row_status import (
     RowStatus,
     Section,
@@ -70,9 +70,6 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
     return tuple(lines)
 
 
-_OF_A_PLAN = frozenset(Topic) - {Topic.STOP, Topic.ROLLBACK, Topic.APPROVAL, Topic.BROKER}
-
-
 def plan_screen(report: Report, *, most: int | None = None) -> Screen:
     """Return what a run would change, whether the broker accepts it, and the guards that block it.
 
@@ -95,7 +92,7 @@ def plan_screen(report: Report, *, most: int | None = None) -> Screen:
         *([line()] if listed or folds else []),
         *overriding_lines(report),
         *([] if plan.writes else [line("No changes.", Tone.OK if is_in_force else Tone.REFUSAL)]),
-        *block_lines(block for block in list_blocks(report) if block.topic in _OF_A_PLAN),
+        *topic_lines(report, AFTER_PLAN),
         *finding_lines(list_unsilenced(report.findings), most=FEW),
     )
 

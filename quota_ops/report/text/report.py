@@ -9,7 +9,7 @@ from quota_ops.report.outline.capacity import capacity_screen
 from quota_ops.report.outline.findings import finding_lines
 from quota_ops.report.outline.formats import at_commit, moment
 from quota_ops.report.outline.layout import Screen, Tone, line, more_line, plain
-from quota_ops.report.outline.outline import Topic, block_lines, list_blocks
+from quota_ops.report.outline.outline import IN_TEXT, topic_lines
 from quota_ops.report.outline.rollback import rollback_screen
 from quota_ops.report.outline.row_status import ReportRow, Section, has_applied, report_rows
 from quota_ops.report.outline.row_table import report_table
@@ -18,10 +18,6 @@ from quota_ops.report.screens.plan import overriding_lines, verify_screen
 
 MOST = 1_000
 """The most rows that a section lists; report.json has them all."""
-
-
-_ELSEWHERE = frozenset({Topic.VALIDATION, Topic.ROLLBACK, Topic.BROKER})
-"""They are in a table."""
 
 
 def as_text(report: Report) -> str:
@@ -37,7 +33,7 @@ def report_screen(report: Report) -> Screen:
     return (
         line(summarize(report).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
-        *block_lines(block for block in list_blocks(report) if block.topic not in _ELSEWHERE),
+        *topic_lines(report, IN_TEXT),
         *(rollback_screen(report.rollback) if report.rollback else ()),
         *_section(Section.PERSON, report, rows[Section.PERSON]),
         *overriding_lines(report),
