@@ -64,12 +64,17 @@ def _read_text(kind: str, node: yaml.Node) -> str:
             raise
         quote = f"{wrong.remedy} " if wrong.remedy else ""
         raise Misread(wrong.message, f"{quote}For the default, write {kind}: {_DEFAULT}.") from None
-    if "\n" in name and isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}:
+    is_block = isinstance(node, yaml.ScalarNode) and node.style in {"|", ">"}
+    if is_block and "\n" in name:
         raise Misread(
             f"{kind} would contain the line break of its block.",
             f"Write {kind}: {show(name.rstrip())}. To keep the line break, write it as \\n in "
-            f"double "
-            "quotes.",
+            "double quotes.",
+        )
+    if not is_block and node.start_mark.line < node.end_mark.line:
+        raise Misread(
+            f"YAML reads the name on these lines as {show(name)}.",
+            f"Write it on one line, or several names as a list: {kind}: [NAME, NAME].",
         )
     if "," in name and "=" not in name and is_plain(node):  # a distinguished name has both
         names = ", ".join(part.strip() for part in name.split(",") if part.strip())
