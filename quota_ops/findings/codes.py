@@ -111,8 +111,9 @@ _ALL = (
         NOT_NFC,
         _WARNING,
         _FILES,
-        "a name that is not in Unicode's usual form (NFC)",
-        "A letter such as é can be written as one character or as two; both look the same.",
+        "a name that looks like another: not in Unicode's usual form (NFC), or in two alphabets",
+        "A letter such as é can be written as one character or as two; both look the same. So do "
+        "the a of the Latin and of the Cyrillic alphabet.",
         "Kafka compares bytes: the quota does not apply to a client that writes the other form.",
         """\
 - user: "Rene\\u0301"
@@ -202,8 +203,9 @@ _ALL = (
         AROUND_NAME,
         _WARNING,
         _FILES,
-        "a space or a curly quote at either end of a name",
-        "Only straight quotes are quotes in YAML, and everything between them belongs to the name.",
+        "a space or a curly quote at either end of a name, or an invisible character in it",
+        "Only straight quotes are quotes in YAML, and everything between them belongs to the name. "
+        "In double quotes, \\n is a line break.",
         "Kafka compares bytes: the quota does not apply to a client whose name lacks them.",
         '- user: " alice"\n  limits: {producer_byte_rate: 10 MiB}',
         "Write only the name. Silence the finding if a client or user really has this name.",

@@ -4,11 +4,13 @@ import json
 import re
 from collections.abc import Iterator
 from unicodedata import is_normalized, normalize
+from unicodedata import name as name_of
 
 from quota_ops.findings import codes
 from quota_ops.model.finding import Finding
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, USER, Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
+from quota_ops.model.text import is_visible
 
 _PREFIX = "User:"
 _TYPED = re.compile(r"(user|group):", re.IGNORECASE)
@@ -21,6 +23,11 @@ _SPACED = re.compile(r"\s*([,;])\s+")
 CURLY = "\u2018\u2019\u201a\u201c\u201d\u201e"
 _STRAIGHT = "\"'"
 _AROUND = f" {CURLY}{_STRAIGHT}"
+_WORDS = re.compile(r"[^\W\d_]+")
+_ALPHABETS = {"Latin", "Greek", "Cyrillic", "Armenian", "Cherokee", "Coptic"}
+"""Alphabets with letters that look the same; Unicode's names of letters begin with them."""
+_BACKSLASHES = str.maketrans({json.loads(f'"\\{char}"'): f"\\{char}" for char in "bfnrt"})
+"""What `"CORP\\nina"` was meant to have where YAML reads a line break."""
 _LISTED = re.compile(r"\s*[;|]\s*|\s*,\s+|\s+and\s+")
 _PATTERNS = (_STAR, "?", "${")
 _GROUP = re.compile(r"[\w.-]([\[{])[^\[{]+[\]}]")
@@ -42,6 +49,7 @@ def check_names(entity: Entity) -> Iterator[Finding]:
         is_usual = name is None or (
             kind != IP
             and name.isascii()
+            and name.isprintable()
             and not name.startswith(_SUSPICIOUS_STARTS)
             and not _TYPED.match(name)
             and name == name.strip(f" {_STRAIGHT}")
@@ -52,6 +60,7 @@ def check_names(entity: Entity) -> Iterator[Finding]:
         for code, message, remedy in (
             *(_of_principal(name, entity) if kind == USER else ()),
             *_of_name(kind, name, entity),
+            *(_of_letters(kind, name, entity) if kind != IP else ()),
             *_of_pattern(kind, name, entity),
         ):
             yield Finding(code, entity.text, None, message, remedy)
@@ -88,16 +97,35 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
         message = f"{entity} is for a {kind} named *: Kafka's quotas have no patterns."
         every = f"For every {kind} without its own quota, write {kind}: {{default: true}}."
         yield codes.DEFAULT_AS_TEXT, message, every
-    if not is_normalized("NFC", name):
-        written, usual = json.dumps(name), json.dumps(normalize("NFC", name))
-        message = f"{entity} is {written}, which looks like {usual} but is another {kind} to Kafka."
-        yield codes.NOT_NFC, message, f"Write {usual}, unless clients use the other form."
     if kind == IP and (name.startswith("127.") or name == "::1"):
         message = f"{entity} limits only programs on the broker's own machine."
         yield codes.LOOPBACK, message, codes.CODES[codes.LOOPBACK].remedy
     if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
         message = f"{entity} applies to no connection: no client has this address."
         yield codes.NOWHERE, message, codes.CODES[codes.NOWHERE].remedy
+
+
+def _of_letters(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
+    """Yield a finding for each way in which a name is not the one that its reader sees."""
+    written = f"{entity} is {json.dumps(name)}"
+    if not is_normalized("NFC", name):
+        usual = json.dumps(normalize("NFC", name))
+        message = f"{written}, which looks like {usual} but is another {kind} to Kafka."
+        yield codes.NOT_NFC, message, f"Write {usual}, unless clients use the other form."
+    for word in _WORDS.findall(name):
+        alphabets = _ALPHABETS & {name_of(letter, "").partition(" ")[0].title() for letter in word}
+        if len(alphabets) > 1:
+            message = f"{written}, with {' and '.join(sorted(alphabets))} letters in a word."
+            remedy = "Write each word in one alphabet, unless clients use this form."
+            yield codes.NOT_NFC, message, remedy
+            break
+    if unseen := next((char for char in name if not is_visible(char)), None):
+        what = f"the invisible character U+{ord(unseen):04X}"
+        message = f"{entity} contains {what}, which Kafka treats as part of it."
+        meant, remedy = name.translate(_BACKSLASHES), codes.CODES[codes.AROUND_NAME].remedy
+        if is_visible(meant):
+            remedy = f"If you mean a backslash, write {kind}: {json.dumps(meant)}."
+        yield codes.AROUND_NAME, message, remedy
 
 
 def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
