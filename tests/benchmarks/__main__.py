@@ -36,7 +36,8 @@ def main() -> None:
     adopt_orphans()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory(prefix="quota-ops-bench-") as home:
-        config = BrokerConfig(cluster_id=generate_cluster_id(), heap="2g")
+        kafkas_own = {"controller.quorum.append.linger.ms": "25"}
+        config = BrokerConfig(cluster_id=generate_cluster_id(), heap="2g", properties=kafkas_own)
         with start_broker(config, Path(home) / "broker") as broker:
             bench = Bench(broker, Path(home), given.runs)
             for name in given.cases or CASES:

@@ -13,6 +13,7 @@ transaction.state.log.min.isr=1
 share.coordinator.state.topic.replication.factor=1
 share.coordinator.state.topic.min.isr=1
 metadata.max.idle.interval.ms=0
+controller.quorum.append.linger.ms=0
 log.cleaner.dedupe.buffer.size=2097152
 """
 
