@@ -73,10 +73,10 @@ def find_overrides(
         for other, quota in {*_Overrides(*sides).find()}
         if (taken := quota.declared) and other.side
     ]
-    return sorted(rows, key=lambda row: (*row[:3], row.declared_entity))
+    return sorted(rows)  # a quota has one value, so the declared entity decides
 
 
-class _Quota(Struct, frozen=True, eq=False):
+class _Quota(Struct, frozen=True, eq=False, gc=False):
     """A quota and the parts of its entity; one without a side is declared, held or reported."""
 
     entity: str
@@ -247,7 +247,7 @@ class _Overrides:
             for quota in deciding
             if quota and quota.declared and quota.client_id in self._client_ids
         ]
-        for side in Side:
+        for side in Side if declared else ():
             users = [quota for quota in self._others if quota.side == side and self._falls(quota)]
             of_users, of_client_ids = _group(users), _group(declared)
             for user in users:

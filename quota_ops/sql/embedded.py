@@ -18,7 +18,6 @@ from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.quotas.tables import DESIRED, OVERRIDES, Table
 from quota_ops.model.runs.outcome import ATTEMPTED
-from quota_ops.precedence.changed_limits import split_entity
 from quota_ops.precedence.overrides import DeclaredQuota, OtherQuota, find_overrides
 from quota_ops.sql import text
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun
@@ -66,17 +65,15 @@ def complete(differences: pa.Table, desired: Place) -> tuple[pa.Table, ...]:
 
 def _complete(db: duckdb.DuckDBPyConnection, unread: Place | None = None) -> tuple[pa.Table, ...]:
     """Return RESULTS of the table `differences`; `unread` is the file of `desired`, if not read."""
-    others = [OtherQuota(*row) for row in db.execute(text.OTHER_QUOTAS).fetchall()]
+    db.execute(f"CREATE TABLE others AS {text.OTHER_QUOTAS}")
+    others = [OtherQuota(*row) for row in db.execute("FROM others").fetchall()]
     rows: list[OverrideRow] = []
     if any(other.side for other in others):
         with timed(_log, logging.DEBUG, "overrides"):
             if unread:
                 rows_of_git = parquet.from_bytes(DESIRED, read_file(unread), str(unread))
                 db.register("desired", rows_of_git)
-            parts = map(split_entity, (other.entity for other in others))
-            users = {part.user for part in parts if part and part.user}
-            near = {"keys": [*{other.key for other in others}], "users": [*users]}
-            declared = db.execute(text.DECLARED_QUOTAS, near).fetchall()
+            declared = db.execute(text.DECLARED_QUOTAS).fetchall()
             rows = find_overrides(others, starmap(DeclaredQuota, declared))
     overrides = parquet.from_rows(OVERRIDES, rows)
     db.register("overrides", overrides)

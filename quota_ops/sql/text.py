@@ -50,10 +50,11 @@ WHERE after IS NULL AND before IS NOT NULL AND action IN ('report', 'held', 'cle
 """The quotas that only the cluster has, and no run sets."""
 DECLARED_QUOTAS = """\
 SELECT cluster, key, entity, value, owner, file, line FROM desired
-WHERE key IN (SELECT UNNEST($keys::TEXT[])) AND (
+WHERE key IN (SELECT key FROM others) AND (
   POSITION('user=' IN entity) = 0 OR POSITION('"' IN entity) > 0 OR entity LIKE '%user=<default>'
-  OR SUBSTR(entity, POSITION('user=' IN entity)) IN (SELECT UNNEST($users::TEXT[])))"""
-"""The declared quotas of these keys, without those of single users that are not in $users."""
+  OR SUBSTR(entity, POSITION('user=' IN entity))
+    IN (SELECT REGEXP_EXTRACT(entity, 'user=[^"]*$') FROM others))"""
+"""The declared quotas of the keys of `others`, without those of single users that it has not."""
 
 
 def history_text(view: str) -> str:
