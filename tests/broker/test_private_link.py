@@ -96,13 +96,13 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
         {
             "broker": 1,
             "address": link.address,
-            "asked": report["brokers"][0]["asked"],
-            "behind": 0,
+            "queries": report["brokers"][0]["queries"],
+            "lagging": 0,
             "error": None,
             "bootstrap": True,
             "absent": False,
             "compared": 10,
-            "left": 0,
+            "skipped": 0,
         }
     ]
     assert run.read_json(METADATA)["led"] is True

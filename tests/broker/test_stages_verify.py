@@ -95,7 +95,7 @@ def test_every_broker_is_asked(lab: Lab) -> None:
 
     folder = lab.run("reconcile", progress=heard)
 
-    assert [(broker.broker, broker.behind, broker.error) for broker in brokers_of(folder)] == [
+    assert [(broker.broker, broker.lagging, broker.error) for broker in brokers_of(folder)] == [
         (1, 0, None),
         (2, 0, None),
         (3, 0, None),
@@ -123,14 +123,14 @@ def test_the_bootstrap_address_stands_for_the_cluster(
         facts = cluster.read_facts(2.0)
 
     (answer,) = brokers_of(folder)
-    assert (answer.broker, answer.behind, answer.bootstrap) == (near.id, 0, True)
+    assert (answer.broker, answer.lagging, answer.bootstrap) == (near.id, 0, True)
     assert [one.id for one in facts.brokers if one.version] == [near.id]
     assert [broker.id for broker in cluster.brokers] == [1, 2, 3]
 
 
 def behind(folder: RunFolder) -> dict[int, int | None]:
     """Return how many rows differ on each broker; None if it did not respond."""
-    return {broker.broker: broker.behind for broker in brokers_of(folder)}
+    return {broker.broker: broker.lagging for broker in brokers_of(folder)}
 
 
 def test_a_silent_broker_is_named_and_blocks_no_row(

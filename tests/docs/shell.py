@@ -116,7 +116,7 @@ _VOLATILE = (
     (r"\d{4}-\d\d-\d\dT\d\d[-:]\d\d[-:]\d\dZ(-[0-9a-f]{4})?", "TIME"),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME"),
     (r"\b\d{4}-\d\d-\d\d\b", "DAY"),
-    (r'"asked": \d+', '"asked": TIMES'),
+    (r'"queries": \d+', '"queries": TIMES'),
     (r'"attempt": "[0-9a-f]{32}"', '"attempt": ATTEMPT'),
     (r'"(applied|rows)": "[0-9a-f]{64}"', r'"\1": DIGEST'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),

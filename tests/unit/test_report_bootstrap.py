@@ -31,7 +31,7 @@ SILENT = BrokerResult(BOOTSTRAP, "link:9092", 3, None, "timed out", bootstrap=Tr
             "the bootstrap address agrees (not each broker was queried)",
         ),
         (
-            replace(AGREES, behind=4),
+            replace(AGREES, lagging=4),
             "the bootstrap address link:9092 (broker 2) differs in 4 keys (queried 3 times)",
             "the bootstrap address does not agree (broker 2 responded, no other was queried)",
         ),

@@ -73,13 +73,13 @@ def test_head() -> None:
     assert report["brokers"][3] == {
         "broker": 4,
         "address": "kafka-4:9094",
-        "asked": 6,
-        "behind": None,
+        "queries": 6,
+        "lagging": None,
         "error": "timed out",
         "bootstrap": False,
         "absent": False,
         "compared": 0,
-        "left": 0,
+        "skipped": 0,
     }
 
 

@@ -108,7 +108,7 @@ def test_progress_in_words() -> None:
     told.report_batch(3, 3, answered(Status.UNKNOWN, DIFFERENCES[4]))
     told.report_brokers(TROUBLED.verification.brokers[:3], 72.0)
     told.report_brokers(
-        tuple(replace(broker, behind=0) for broker in TROUBLED.verification.brokers[:3]), 71.0
+        tuple(replace(broker, lagging=0) for broker in TROUBLED.verification.brokers[:3]), 71.0
     )
 
     behind = "2 of 3 brokers agree  broker 3 differs in 1 key (queried 6 times)  01:12 left"

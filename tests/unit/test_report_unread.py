@@ -58,7 +58,7 @@ def test_a_change_that_nobody_read_back_is_counted_as_one() -> None:
 
 def test_verify_without_a_plan_counts_what_it_left_out() -> None:
     """If some quotas are held, the verdict claims no more than was compared."""
-    brokers = tuple(replace(broker, compared=410, left=2) for broker in BROKERS)
+    brokers = tuple(replace(broker, compared=410, skipped=2) for broker in BROKERS)
     read = Verification(brokers=brokers, verified=410)
     report = replace(PLANNED, plan=None, validated=(), verification=read)
 

@@ -170,7 +170,7 @@ class Verification(Struct, frozen=True):
     @property
     def skipped(self) -> int:
         """How many rows verify did not compare, because they are held or were not written."""
-        return max((broker.left for broker in self.brokers), default=0)
+        return max((broker.skipped for broker in self.brokers), default=0)
 
 
 class StageEnd(StageResult, frozen=True):

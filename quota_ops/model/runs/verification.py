@@ -61,18 +61,18 @@ class BrokerResult(Struct, frozen=True):
     With `bootstrap`, only the bootstrap address was queried; `broker` is the id of the broker that
     responded, BOOTSTRAP if that is unknown. An `absent` broker belongs to the cluster and was not
     queried; `error` is the reason, and continues a sentence that begins with the broker. `compared`
-    is how many of its rows were compared, `left` how many rows the run neither wrote nor compared.
+    is how many of its rows were compared, `skipped` how many the run neither wrote nor compared.
     """
 
     broker: int
     address: str
-    asked: int
-    behind: int | None
+    queries: int
+    lagging: int | None
     error: str | None = None
     bootstrap: bool = False
     absent: bool = False
     compared: int = 0
-    left: int = 0
+    skipped: int = 0
 
     @classmethod
     def of_absent(cls, broker: Absent) -> Self:
@@ -90,4 +90,4 @@ class BrokerResult(Struct, frozen=True):
     @property
     def agrees(self) -> bool:
         """Whether it responded, and stores the expected value of every compared row."""
-        return self.behind == 0
+        return self.lagging == 0

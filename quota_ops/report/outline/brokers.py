@@ -20,17 +20,17 @@ def describe_brokers(brokers: Sequence[BrokerResult]) -> str:
 
 def _describe_uncompared(broker: BrokerResult) -> str:
     """Return the number of keys on which a broker agrees; empty if no key was skipped."""
-    if not broker.left:
+    if not broker.skipped:
         return ""
-    total, were = broker.compared + broker.left, plural(broker.left, "was", "were")
+    total, were = broker.compared + broker.skipped, plural(broker.skipped, "was", "were")
     on = f" on {broker.compared:,} of {counted(total, 'key')}"
-    return f"{on} ({broker.left:,} {were} skipped)"
+    return f"{on} ({broker.skipped:,} {were} skipped)"
 
 
 def _describe_bootstrap(result: BrokerResult) -> str:
     found = format_broker_result(result) if result.agrees else "does not agree"
     agrees = f"the bootstrap address {found}"
-    if result.behind is None:
+    if result.lagging is None:
         return agrees
     known = result.broker != BOOTSTRAP
     who = f"broker {result.broker} responded, no other" if known else "not each broker"
@@ -41,7 +41,7 @@ def describe_broker(broker: BrokerResult) -> str:
     """Return a broker's result with its name: `broker 3 differs in 214 keys (queried 6 times)`."""
     if broker.bootstrap or broker.absent:
         return f"{broker.named} {format_broker_result(broker)}"
-    where = "" if broker.behind is not None else f" at {broker.address}"
+    where = "" if broker.lagging is not None else f" at {broker.address}"
     return f"broker {broker.broker}{where} {format_broker_result(broker)}"
 
 
@@ -59,7 +59,7 @@ def format_broker_result(broker: BrokerResult) -> str:
         return f"agrees{_describe_uncompared(broker)}"
     if broker.absent:
         return f"{broker.error} (not queried)"
-    asked = f"(queried {counted(broker.asked, 'time')})"
-    if broker.behind is None:
+    asked = f"(queried {counted(broker.queries, 'time')})"
+    if broker.lagging is None:
         return f"does not respond {asked}" + (f": {broker.error}" if broker.error else "")
-    return f"differs in {counted(broker.behind, 'key')} {asked}"
+    return f"differs in {counted(broker.lagging, 'key')} {asked}"

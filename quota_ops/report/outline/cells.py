@@ -238,7 +238,7 @@ def result(row: ReportRow, brokers: Sequence[BrokerResult] = ()) -> str:
         words = describe_outcome(row.applied)
         if row.applied.status not in DONE or not brokers:
             return words
-        found = sum(broker.behind is not None for broker in brokers)
+        found = sum(broker.lagging is not None for broker in brokers)
         of_all = (
             "" if found == len(brokers) else f" on {found} of {counted(len(brokers), 'broker')}"
         )

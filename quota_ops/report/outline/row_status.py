@@ -167,7 +167,7 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
     """Return the rows of a plan; remove their verdicts from `verdicts`."""
     applied, validated = _by_row(report.applied), _by_row(report.validated)
     brokers = report.verification.brokers
-    forgets = report.writes and any(broker.behind is not None for broker in brokers)
+    forgets = report.writes and any(broker.lagging is not None for broker in brokers)
     blocking = {guard.guard for guard in plan.refused}
     names = dict.fromkeys(guard.guard for guard in plan.guards)
     earlier = () if plan.applied_policy is None else (plan.applied_policy,)

@@ -319,10 +319,10 @@ _UNKNOWN = frozenset({"unknown", "not read back"})
 
 def _describe_unreachable(report: Report) -> str | None:
     brokers = report.verification.brokers
-    if brokers and brokers[0].behind is None and brokers[0].bootstrap:
+    if brokers and brokers[0].lagging is None and brokers[0].bootstrap:
         return "the bootstrap address did not respond"
     unreachable = [
-        str(broker.broker) for broker in brokers if broker.behind is None and not broker.absent
+        str(broker.broker) for broker in brokers if broker.lagging is None and not broker.absent
     ]
     if unreachable:
         return f"broker {', '.join(unreachable)} did not respond"

@@ -90,11 +90,11 @@ def as_json(report: Report) -> str:
                     owners (owner, promised); empty without `capacity` in cluster.yaml
     decisions       each approval or rejection of the plan: said, digest, shown, by, login,
                     at, reason, run
-    brokers         broker, address, asked (how often it was queried), behind (how many rows
-                    differ), error, bootstrap (whether only that address was queried; broker is
+    brokers         broker, address, queries (how often it was queried), lagging (how many
+                    rows differ), error, bootstrap (whether only that address was queried; broker is
                     the one that responded there, -1 unknown), absent (whether it belongs to the
                     cluster and could not be queried; `error` is why), compared (how many rows),
-                    left (how many rows were skipped)
+                    skipped (how many rows)
     rows            sorted by entity and key: the columns of a difference but `cluster` and `batch`,
                     `target` (the desired value), `status`, `guarded` (only where it
                     is true), `origin` (where a value that is not in the ledger came from) and

@@ -215,7 +215,7 @@ def verdicts_screen(report: Report, *, most: int) -> Screen:
 def verified_line(report: Report) -> Line:
     """Return how many quotas every broker that responded stores, and whether they are in force."""
     read = report.verification
-    responding = sum(broker.behind is not None for broker in read.brokers)
+    responding = sum(broker.lagging is not None for broker in read.brokers)
     if responding == 0:
         return line("No broker responded.", Tone.REFUSAL)
     missing = len(read.brokers) - responding

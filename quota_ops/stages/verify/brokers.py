@@ -113,7 +113,7 @@ def read_back(
     """
     find_metadata = cluster.start_metadata_query()
     stored, results = _query_brokers(cluster, targets, last_written, progress, is_overtaken)
-    responder = min(results, key=lambda result: (not result.agrees, result.behind is None))
+    responder = min(results, key=lambda result: (not result.agrees, result.lagging is None))
     metadata, registered = add_absent_brokers(
         find_metadata(),
         cluster,
@@ -121,7 +121,7 @@ def read_back(
         known,
         broker=BOOTSTRAP if responder.bootstrap else responder.broker,
     )
-    brokers = [replace(result, left=skipped) for result in results]
+    brokers = [replace(result, skipped=skipped) for result in results]
     if not responder.bootstrap:
         brokers += map(BrokerResult.of_absent, metadata.missed)
     wrong_rows = tuple(find_wrong_rows(targets, stored))
@@ -146,8 +146,8 @@ def _query_brokers(
         endpoint.id: BrokerResult(
             endpoint.id,
             endpoint.address,
-            asked=0,
-            behind=None,
+            queries=0,
+            lagging=None,
             bootstrap=endpoint.id == BOOTSTRAP,
             compared=len(targets),
         )
@@ -180,16 +180,16 @@ def _query_broker(
     cluster: Cluster, last: BrokerResult, targets: Targets, written: str | None, limit: float
 ) -> tuple[BrokerResult, Stored | None]:
     """Return the result of one query, and the values; None if the broker did not respond."""
-    query = replace(last, asked=last.asked + 1)
+    query = replace(last, queries=last.queries + 1)
     try:
-        if written is not None and last.asked == 0:
+        if written is not None and last.queries == 0:
             _wait_for_write(cluster, last.broker, targets, written, limit)
         values = cluster.describe_values(last.broker, limit)
     except WrongCluster:
         raise
     except ClusterTrouble as error:
-        return replace(query, behind=None, error=error.reason), None
-    return replace(query, behind=len(find_unequal(targets, values)), error=None), values
+        return replace(query, lagging=None, error=error.reason), None
+    return replace(query, lagging=len(find_unequal(targets, values)), error=None), values
 
 
 def _wait_for_write(
@@ -239,9 +239,9 @@ def raise_unless_agreed(
         if broker.error is not None
     ]
     differing = [
-        f"{broker.named} differs from {wanted} in {counted(broker.behind, 'key')}"
+        f"{broker.named} differs from {wanted} in {counted(broker.lagging, 'key')}"
         for broker in brokers
-        if broker.behind
+        if broker.lagging
     ]
     if not (unreachable or differing):
         return
@@ -268,7 +268,7 @@ def raise_unless_agreed(
             if has_unreachable
             else BACK_OR_GONE
         )
-        every = "every row that was compared" if brokers[0].left else "every row"
+        every = "every row that was compared" if brokers[0].skipped else "every row"
         remedy = f"The others store {every}. {what}"
     raise Refused(f"{_describe_trouble(brokers, agree=agree)}: {message}", remedy)
 
