@@ -62,7 +62,7 @@ def _settle(
     if state.is_writing:
         _write_settled(run, state.outcomes, stored, by)
         why = f"{DIED}; run {by} recorded its end"
-        run.keep_end(StageResult("apply", StageStatus.INTERRUPTED, None, why))
+        run.keep_end(StageResult("apply", StageStatus.KILLED, None, why))
     else:
         _settle_ended(state, by, stored)
     from quota_ops.stages.report.forms import write_reports  # noqa: PLC0415 - templates, rarely needed here

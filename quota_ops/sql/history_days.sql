@@ -19,7 +19,7 @@ WITH own AS (
 of_days AS (
   SELECT
     cluster, date, COUNT(*) FILTER (is_last) AS runs, COUNT(*) FILTER (is_look) AS looks,
-    COUNT(*) FILTER (is_last AND stopped IN ('failed', 'interrupted', 'not ended')) AS failed,
+    COUNT(*) FILTER (is_last AND stopped IN ('failed', 'interrupted', 'killed', 'not ended')) AS failed,
     COUNT(*) FILTER (is_last AND stopped = 'refused' AND stopped_at <> 'plan') AS refused,
     COUNT(blocked_by) FILTER (is_last) AS blocked, SUM(changed) FILTER (is_last) AS changed,
     ARG_MAX(states, (ended, COALESCE(sequence, 0), run)) FILTER (is_look) AS states

@@ -27,7 +27,7 @@ timed AS (
   SELECT
     cluster, run, ended, sequence,
     CASE WHEN sequence IS NOT NULL
-      AND (mode = 'look' OR wrote = 0 OR started > latest OR stopped = 'not ended')
+      AND (mode = 'look' OR wrote = 0 OR started > latest OR stopped IN ('killed', 'not ended'))
       THEN latest
       ELSE ended
     END AS looked

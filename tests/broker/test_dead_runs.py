@@ -106,7 +106,7 @@ def test_the_next_run_settles_it(lab: Lab) -> None:
     assert (record["run"], record["changed"]) == (run.place.name, 6)
     apply = next(one for one in record["stages"] if one["stage"] == "apply")
     assert (apply["status"], apply["message"]) == (
-        "interrupted",
+        "killed",
         f"it ended without recording how; run {by} recorded its end",
     )
     assert listed(lab, run) == ("Interrupted", 6)

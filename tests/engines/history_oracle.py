@@ -9,7 +9,7 @@ from quota_ops.model.history.history import DayHistory, HistoryRow, QuotaHistory
 from quota_ops.model.quotas.difference import HISTORY_KINDS
 
 REPAIRED = {"changed", "found", "forgotten"}
-FAILED = {"failed", "interrupted", "not ended"}
+FAILED = {"failed", "interrupted", "killed", "not ended"}
 STATES = (
     *("declared", "in_sync", "drifted", "returned", "pending", "held", "unmanaged", "unsettled"),
     *("overriding", "not_judged"),

@@ -45,7 +45,7 @@ ends = st.fixed_dictionaries(
         "declared": st.sampled_from([None, 3, 5]),
         "in_sync": st.integers(0, 5),
         "changed": st.sampled_from([None, 0, 2]),
-        "stopped": st.sampled_from([None, None, "refused", "failed", "interrupted"]),
+        "stopped": st.sampled_from([None, None, "refused", "failed", "interrupted", "killed"]),
         "stopped_at": st.sampled_from(["plan", "apply"]),
         "blocked_by": st.sampled_from([None, "cut"]),
         "author": names,

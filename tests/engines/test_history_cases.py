@@ -40,7 +40,7 @@ def rows_of(number: int, when: str, mode: str, kind: str = "", state: str = "") 
     run |= {"started": at, "ended": at, "mode": "look" if mode == "failed" else mode, "status": ""}
     run |= BY if mode == "alter" else {}
     if mode == "died":
-        run |= {"mode": "apply", "stopped": "not ended", "started": moment("1 09")}
+        run |= {"mode": "apply", "stopped": "killed", "started": moment("1 09")}
     if mode == "late":
         run |= {"mode": "apply", "changed": 0, "started": moment("1 09")}
     compared = {} if mode in {"failed", "alter"} else {"declared": 1}

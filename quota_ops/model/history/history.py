@@ -60,7 +60,7 @@ class HistoryRow(NamedTuple):
     stopped_at: str | None
     """The stage that did not succeed."""
     stopped: str | None
-    """How that stage ended: refused, failed, interrupted, not ended."""
+    """How that stage ended: refused, failed, interrupted, killed, not ended."""
     failure: str | None
     blocked_by: str | None
     """The names of the guards that blocked the plan, separated by commas."""

@@ -16,19 +16,22 @@ class StageStatus(StrEnum):
     REFUSED = "refused"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
-    """By a signal, or found dead by a later run."""
+    """By a signal."""
+    KILLED = "killed"
+    """While it wrote: a later run found that its process had ended, and recorded that."""
     NOT_ENDED = "not ended"
     """Running, or killed before it could record its end."""
     NOT_RUN = "not run"
 
 
 DIED = "it ended without recording how"
-"""How the message of a run begins that died while it wrote, once a later run recorded its end."""
+"""The message of a stage whose process has ended, and that has not recorded its end."""
 
-STOPPED = frozenset(
-    {StageStatus.REFUSED, StageStatus.FAILED, StageStatus.INTERRUPTED, StageStatus.NOT_ENDED}
-)
+STOPPED = frozenset(StageStatus) - {StageStatus.DONE, StageStatus.NOT_RUN}
 """The statuses of stages that did not complete their task."""
+
+CUT_OFF = frozenset({StageStatus.INTERRUPTED, StageStatus.KILLED})
+"""The statuses of stages that were ended from outside, and whose end is recorded."""
 
 
 class Life(StrEnum):

@@ -10,7 +10,7 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Kind
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.runs.outcome import ATTEMPTED, Status
-from quota_ops.model.runs.stages import DIED
+from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import moment
 from quota_ops.report.outline.layout import Tone
@@ -233,7 +233,7 @@ def _describe_write(first: HistoryRow, row: HistoryRow, last: HistoryRow) -> Eve
         what, tone = f"{row.outcome}: not confirmed", Tone.REFUSAL
     return Event(
         # A later run recorded the end of a run that died, perhaps days after it had written.
-        first.started if (first.failure or "").startswith(DIED) else first.ended,
+        first.started if first.stopped == StageStatus.KILLED else first.ended,
         row.entity or "",
         row.key,
         what,

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.runs.report import Report, once_per_report
-from quota_ops.model.runs.stages import StageStatus
+from quota_ops.model.runs.stages import CUT_OFF
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import name_trouble
@@ -69,7 +69,7 @@ def _find_interruption(report: Report) -> SyncStatus | None:
     """Return the status of a run that a signal or a kill cut off while it wrote."""
     if report.life:
         return SyncStatus(report.life.capitalize())
-    stopped = {stage.stage for stage in report.stages if stage.status is StageStatus.INTERRUPTED}
+    stopped = {stage.stage for stage in report.stages if stage.status in CUT_OFF}
     return SyncStatus.INTERRUPTED if "apply" in stopped else None
 
 

@@ -18,7 +18,7 @@ from quota_ops.model.quotas.rows import Keys
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes, find_written
 from quota_ops.model.runs.run import Outcomes, Verification
-from quota_ops.model.runs.stages import Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import CUT_OFF, Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.run import files, marks
@@ -182,7 +182,7 @@ class RunState:
     @property
     def phase(self) -> Phase:
         """How far it got."""
-        if self.apply.status is StageStatus.INTERRUPTED or self.life is Life.GONE:
+        if self.apply.status in CUT_OFF or self.life is Life.GONE:
             return Phase.INTERRUPTED
         if self.is_writing:
             return Phase.WRITING
