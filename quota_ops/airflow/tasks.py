@@ -214,12 +214,12 @@ def refuse_unless_done(page: str) -> None:
     """
     own = get_current_context()["ti"].task_id
     states = {name: state for name, state in _read_states().items() if name != own}
-    unsuccessful = [f"{name} {state}" for name, state in states.items() if state != "success"]
+    unsuccessful = {name: state for name, state in states.items() if state != "success"}
     if unsuccessful:
-        failed = [task for task in unsuccessful if task.endswith(" failed")]
+        failed = [name for name, state in unsuccessful.items() if state == "failed"]
+        listed = (f"{name} {unsuccessful[name]}" for name in failed or unsuccessful)
         raise QuotaOpsError(
-            f"the run did not succeed: {', '.join(failed or unsuccessful)}",
-            f"The report was written: {page}",
+            f"the run did not succeed: {', '.join(listed)}", f"The report was written: {page}"
         )
 
 

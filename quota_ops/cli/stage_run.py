@@ -19,6 +19,7 @@ from quota_ops.kafka.connection import find_connection
 from quota_ops.model.errors import (
     CannotJudge,
     Claimed,
+    Denied,
     GuardsRefused,
     InvalidInput,
     QuotaOpsError,
@@ -32,7 +33,6 @@ from quota_ops.report.outline.summary import describe_unseen_brokers
 from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.report.end_record import find_audit_connection
-from quota_ops.store.places.object_client import DENIED
 from quota_ops.store.places.run_store import (
     RunStore,
     find_outer_store,
@@ -232,10 +232,10 @@ def _start_run(
     if typed.out is None:
         try:
             return start(store.new_run(cluster))
-        except InvalidInput as error:
-            if name not in _HAVE_OUT or not error.message.endswith(DENIED):
+        except Denied as error:
+            if name not in _HAVE_OUT:
                 raise
-            remedy = f"{error.remedy} Or only read them, with --out FOLDER."
+            remedy = f"{error.remedy} Or only read it, with --out FOLDER."
             raise InvalidInput(error.message, remedy) from error
     place = open_place(typed.out)
     if place.list():

@@ -7,6 +7,7 @@ QuotaOpsError
 │   └── GuardsRefused  1  guards block the plan, and are not overridden
 ├── InvalidInput       2  a file, an option or the environment is invalid
 │   ├── InvalidDesiredState 2  the YAML has problems; the error lists them
+│   ├── Denied         2  a permission is missing in a store
 │   ├── GitFailed      2  Git cannot determine the commit of the YAML
 │   └── MissingTool    2  a program that this command needs is not installed
 └── ClusterTrouble     3  a request to the cluster failed
@@ -77,6 +78,10 @@ class InvalidInput(QuotaOpsError):
     """A file, an option or the environment is invalid."""
 
     exit_code = 2
+
+
+class Denied(InvalidInput):
+    """This process lacks a permission in a store."""
 
 
 class MissingTool(InvalidInput):

@@ -76,7 +76,7 @@ def test_nothing_is_sent_without_write_permission(
 
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "cannot be written: these credentials lack the permission\n" in ended.stderr
-    assert ("Or only read them, with --out FOLDER." in ended.stderr) is (command[0] == "plan")
+    assert ("Or only read it, with --out FOLDER." in ended.stderr) is (command[0] == "plan")
     assert lab.stored() == {}
     assert find_run_store(address).root.walk() == ()
 

@@ -25,6 +25,8 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.precedence.effects import Ownership, find_write_effects
+from quota_ops.report.outline.sentences import describe_owner_changes
+from tests.unit.report_sample import PLAN
 from tests.yaml_cases import load_yaml
 
 KEY = "producer_byte_rate"
@@ -239,6 +241,19 @@ def test_quotas_that_get_another_owner_need_approval() -> None:
     words = "user=a, user=b get another owner: pay -> web"
     assert find(plain) == [("foreign_owner", words)]
     assert find(replace(plain, owners=(Owner("web", users=("a", "b")),))) == []
+
+
+def test_a_change_of_owner_that_no_guard_blocks_is_a_warning() -> None:
+    """Also if a guard blocks one with a longer name, whose text contains that of the other."""
+    free = OwnerChange("x", "pay", ("user=a",))
+    blocked = OwnerChange("x", "payments", ("user=a",))
+    policy = Policy("demo", "id", "demo", owners=(Owner("pay", users=("a",)),))
+    earlier = EarlierRuns(2, {}, None, (), owner_changes=(free, blocked))
+    guards = judge((), policy=policy, commit=None, desired=3, earlier=earlier, risks={})
+    plan = replace(PLAN, policy=policy, guards=guards)
+
+    assert [guard.message for guard in guards] == [blocked.text.removesuffix(".")]
+    assert [*describe_owner_changes((free, blocked), plan)] == [free.text]
 
 
 def test_pairs_of_one_user_rise_together() -> None:

@@ -196,6 +196,7 @@ def test_every_error_has_its_exit_code() -> None:
         "GuardsRefused": 1,
         "InvalidInput": 2,
         "InvalidDesiredState": 2,
+        "Denied": 2,
         "GitFailed": 2,
         "MissingTool": 2,
         "ClusterTrouble": 3,

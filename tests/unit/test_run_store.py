@@ -114,7 +114,7 @@ def test_a_name_never_leaves_the_store(run: str, name: str, tmp_path: Path) -> N
 
 
 def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
-    """The error names the store and the two ways to choose another."""
+    """The error names the store, and the file in its place."""
     (tmp_path / "file").write_bytes(b"")
 
     with pytest.raises(InvalidInput) as refused:
@@ -122,7 +122,7 @@ def test_a_store_that_cannot_be_written(tmp_path: Path) -> None:
 
     assert str(refused.value) == (
         f"the run store {tmp_path / 'file'} cannot be written: File exists\n"
-        "  Set --run-store or QUOTA_OPS_RUN_STORE to the run store that all runs use."
+        f"  {tmp_path / 'file'} is in the way: move it elsewhere, or correct the path."
     )
 
 

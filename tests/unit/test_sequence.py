@@ -140,7 +140,7 @@ def test_what_is_no_folder_of_numbers(tmp_path: Path) -> None:
         began(store)
     on_disk(in_the_way).unlink()
 
-    remedy = f"{in_the_way} is in the way: move it elsewhere."
+    remedy = f"{in_the_way} is in the way: move it elsewhere, or correct the path."
     assert str(of_file.value) == f"{in_the_way} cannot be listed: Not a directory\n  {remedy}"
     assert of_link.value.remedy == remedy
     assert number_of(began(store)) == 3
@@ -157,7 +157,7 @@ def test_a_file_in_the_place_of_a_clusters_runs(tmp_path: Path) -> None:
 
     assert str(error.value) == (
         f"{store.root}/runs/demo/one cannot be written: File exists\n"
-        f"  {store.root}/runs/demo is in the way: move it elsewhere."
+        f"  {store.root}/runs/demo is in the way: move it elsewhere, or correct the path."
     )
 
 

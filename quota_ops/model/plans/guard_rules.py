@@ -34,7 +34,6 @@ from quota_ops.model.plans.strict_policy import (
     combine_strictly,
 )
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
-from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerChange, OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
 from quota_ops.model.quotas.rows import Key
@@ -160,17 +159,9 @@ def _owners(
 
 
 def _given_away(changes: Sequence[OwnerChange], policy: Policy) -> Findings:
-    """Yield the finding about quotas that another owner takes over.
-
-    Otherwise, a quota could change its owner in one commit, and its value in the next.
-    """
+    """Yield the finding about quotas that another owner takes over."""
     owners = OwnerIndex(policy.owners)
-    foreign = [
-        change
-        for change in changes
-        if change.before is not None
-        and any(owners.find_owner(Entity.parse(name)) != change.after for name in change.entities)
-    ]
+    foreign = [change for change in changes if change.needs_approval(owners)]
     if foreign:
         words = "; ".join(change.text.removesuffix(".") for change in foreign)
         what = [[change.before, change.after, *change.entities] for change in foreign]

@@ -126,6 +126,15 @@ class OwnerChange(NamedTuple):
         verb = plural(len(self.entities), "gets", "get")
         return f"{who} {verb} another owner: {self.before or 'none'} -> {self.after or 'none'}."
 
+    def needs_approval(self, owners: OwnerIndex) -> bool:
+        """Return whether it takes a quota from an owner, and `owners` give it to nobody new.
+
+        Otherwise, a quota could change its owner in one commit, and its value in the next.
+        """
+        return self.before is not None and any(
+            owners.find_owner(Entity.parse(name)) != self.after for name in self.entities
+        )
+
 
 _NAMED = 3
 Owned = Iterable[Sequence[Any]]

@@ -11,7 +11,7 @@ from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
-from quota_ops.model.quotas.owners import OwnerChange
+from quota_ops.model.quotas.owners import OwnerChange, OwnerIndex
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
@@ -314,10 +314,8 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
 
 def describe_owner_changes(changes: Iterable[OwnerChange], plan: Plan | None) -> Iterator[str]:
     """Yield each change of an owner that no guard of the plan lists."""
-    guards = [guard.message for guard in plan.guards] if plan else []
-    for change in changes:
-        if not any(change.text.removesuffix(".") in message for message in guards):
-            yield change.text
+    owners = OwnerIndex(plan.policy.owners) if plan else None
+    return (change.text for change in changes if not (owners and change.needs_approval(owners)))
 
 
 def _describe_invalid(report: Report) -> Iterator[str]:

@@ -1,6 +1,7 @@
 """The verdict of a review: what the branch changes, and whether that is in order."""
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from quota_ops.findings.codes import CODES, Severity
 from quota_ops.model.runs.outcome import DONE
@@ -20,25 +21,31 @@ def summarize_review(review: Review, quoted: Callable[[str], str]) -> str:
     """Return the verdict on all clusters; `quoted` formats the name of one."""
     verdict = _summarize_clusters(review, quoted)
     if not review.problems:
-        return verdict
+        return str(verdict)
     problems = f"❌ {counted(len(review.problems), 'problem')} in"
     if not review.clusters:
         return f"{problems} the files"
-    return f"{problems} other files; {verdict.lstrip(_SIGNS)}"
+    return f"{problems} other files; {verdict.words}"
 
 
-_SIGNS = f"✅⚠️❌{UNJUDGED} "
+class _Verdict(NamedTuple):
+    words: str
+    sign: str = ""
+    """Empty if nothing changes."""
+
+    def __str__(self) -> str:
+        return f"{self.sign} {self.words}".lstrip()
 
 
-def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> str:
+def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> _Verdict:
     changed = [cluster for cluster in review.clusters if is_shown(cluster)]
     if review.is_merged and not review.clusters:
-        return NOTHING_TO_COMPARE
+        return _Verdict(NOTHING_TO_COMPARE)
     if not changed:
         names = [quoted(cluster.cluster) for cluster in review.clusters]
-        return f"{NOTHING} on {names[0]}" if len(names) == 1 else NOTHING
+        return _Verdict(f"{NOTHING} on {names[0]}" if len(names) == 1 else NOTHING)
     if len(changed) == 1:
-        return describe_verdict(changed[0], quoted)
+        return _judge(changed[0], quoted)
     wrong = sum(cluster.error is not None for cluster in changed)
     judged = [cluster for cluster in changed if cluster.error is None and not cluster.unjudged]
     unjudged = len(changed) - wrong - len(judged)
@@ -51,7 +58,7 @@ def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> str:
     sign = "⚠️" if blocked or warned or removed or overridden or later else "✅"
     sign = UNJUDGED if unjudged else sign
     sign = "❌" if wrong else sign
-    words = f"{sign} {counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
+    words = f"{counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
     parts = [
         *([f"{counted(removed, 'cluster')} removed from Git"] if removed else []),
         *([f"{counted(wrong, 'cluster')} {plural(wrong, 'has', 'have')} errors"] if wrong else []),
@@ -64,7 +71,7 @@ def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> str:
     ]
     parts += [_describe_overriding(overridden)] if overridden else []
     parts += [counted(warned, "new warning")] if warned else []
-    return "; ".join([words, *parts])
+    return _Verdict("; ".join([words, *parts]), sign)
 
 
 def is_shown(review: ClusterReview) -> bool:
@@ -76,22 +83,26 @@ def is_shown(review: ClusterReview) -> bool:
 
 def describe_verdict(review: ClusterReview, quoted: Callable[[str], str]) -> str:
     """Return what a branch changes on a cluster, and whether that is in order."""
+    return str(_judge(review, quoted))
+
+
+def _judge(review: ClusterReview, quoted: Callable[[str], str]) -> _Verdict:
     cluster = quoted(review.cluster)
     if review.earlier_name:
         cluster += f" (was {quoted(review.earlier_name)})"
     return _describe_uncompared(review, cluster) or _describe_changes(review, cluster)
 
 
-def _describe_uncompared(review: ClusterReview, cluster: str) -> str:
-    """Return why there is nothing to compare; empty if there is."""
+def _describe_uncompared(review: ClusterReview, cluster: str) -> _Verdict | None:
+    """Return why there is nothing to compare; None if there is."""
     if review.problems:
         number = len(review.problems) + review.unlisted
-        return f"❌ {counted(number, 'problem')} in the YAML files of {cluster}"
+        return _Verdict(f"{counted(number, 'problem')} in the YAML files of {cluster}", "❌")
     if review.is_removed:
-        return f"⚠️ {cluster} is removed from Git"
+        return _Verdict(f"{cluster} is removed from Git", "⚠️")
     if review.unjudged and review.report is None:
-        return f"{UNJUDGED} {cluster} cannot be judged: {_list_reasons(review)}"
-    return ""
+        return _Verdict(f"{cluster} cannot be judged: {_list_reasons(review)}", UNJUDGED)
+    return None
 
 
 def list_policy_changes(review: ClusterReview) -> tuple[PolicyChange, ...]:
@@ -108,7 +119,7 @@ def count_warnings(review: ClusterReview) -> int:
     return sum(CODES[finding.code].severity is Severity.WARNING for finding in review.findings)
 
 
-def _describe_changes(review: ClusterReview, cluster: str) -> str:
+def _describe_changes(review: ClusterReview, cluster: str) -> _Verdict:
     rows = split_rows(review)
     written, held = len(rows.written), sum(row.section is Section.HELD for row in rows.unwritten)
     found = [counted(written, "change")] if written else []
@@ -120,16 +131,17 @@ def _describe_changes(review: ClusterReview, cluster: str) -> str:
     found += [counted(later, "later change")] if later else []
     changes = f"{' and '.join(found) or 'no change'} on {cluster}"
     if rejected := count_rejected(review):
-        return f"❌ {changes}; the broker rejects {rejected:,}"
+        return _Verdict(f"{changes}; the broker rejects {rejected:,}", "❌")
     if review.unjudged:
-        return f"{UNJUDGED} {changes}; cannot judge: {_list_reasons(review)}"
+        return _Verdict(f"{changes}; cannot judge: {_list_reasons(review)}", UNJUDGED)
     if guards := len(review.blocking):
-        return f"⚠️ {changes}; {counted(guards, 'guard')} {plural(guards, 'needs', 'need')} approval"
+        need = plural(guards, "needs", "need")
+        return _Verdict(f"{changes}; {counted(guards, 'guard')} {need} approval", "⚠️")
     if overriding := len(rows.overriding):
-        return f"⚠️ {changes}; {_describe_overriding(overriding)}"
+        return _Verdict(f"{changes}; {_describe_overriding(overriding)}", "⚠️")
     if warnings := count_warnings(review):
-        return f"⚠️ {changes}; {counted(warnings, 'new warning')}"
-    return f"{'⚠️' if review.has_new_later else '✅'} {changes}"
+        return _Verdict(f"{changes}; {counted(warnings, 'new warning')}", "⚠️")
+    return _Verdict(changes, "⚠️" if review.has_new_later else "✅")
 
 
 def _describe_overriding(number: int) -> str:

@@ -15,7 +15,7 @@ from stat import S_ISDIR, S_ISREG
 from typing import BinaryIO, Self
 from uuid import uuid4
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import Denied, InvalidInput
 from quota_ops.store.places.place import Entry, Leaf, Place
 
 _log = logging.getLogger(__name__)
@@ -162,7 +162,8 @@ def _explaining(place: Place | Path, how: str) -> Iterator[None]:
         yield
     except OSError as error:
         why = os.strerror(error.errno) if error.errno else str(error)
-        raise InvalidInput(f"{place} cannot be {how}: {why}", remedy(error)) from error
+        kind = Denied if error.errno in _DENIED else InvalidInput
+        raise kind(f"{place} cannot be {how}: {why}", remedy(error)) from error
 
 
 def _entry(entry: "os.DirEntry[str]") -> Entry:
@@ -233,7 +234,7 @@ def _draft(place: Path, content: bytes) -> Iterator[Path]:
             draft.unlink()
 
 
-IN_THE_WAY = "is in the way: move it elsewhere."
+_DENIED = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
 _NOTE = "moved to "
 """The beginning of the file that a person leaves in the place of a run store that was moved."""
 _LONGEST_NOTE = 300
@@ -275,4 +276,4 @@ def _explain_obstacle(path: Path) -> str:
         if note.startswith(_NOTE) and note.isprintable():
             named = "Set --run-store or QUOTA_OPS_RUN_STORE to the new place."
             return f"The file {found} states where the run store is: {note}\n  {named}"
-    return f"{found} {IN_THE_WAY}"
+    return f"{found} is in the way: move it elsewhere, or correct the path."

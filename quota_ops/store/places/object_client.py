@@ -41,9 +41,8 @@ _NO_CREDENTIALS = (
     "no credentials were found",
     "Set them in the environment: {variables}, for example.",
 )
-DENIED = "these credentials lack the permission"
 _DENIED = (
-    DENIED,
+    "these credentials lack the permission",
     "Grant them permission to list and read objects there, and to write and delete in a run store.",
 )
 _CLOCK = ("the clock of this machine is wrong", "Synchronize the clock of this machine.")
@@ -174,6 +173,11 @@ def remedy(error: Exception, bucket: str) -> str | None:
     if found is None or found[1] is None:
         return None
     return found[1].format(variables=_find_cloud(bucket).credentials)
+
+
+def is_denied(error: Exception) -> bool:
+    """Return whether the credentials lack the permission."""
+    return _find(error) == _DENIED
 
 
 def is_transient(error: Exception) -> bool:

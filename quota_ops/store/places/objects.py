@@ -15,10 +15,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, BinaryIO, Self
 from uuid import uuid4
 
-from quota_ops.model.errors import InvalidInput
+from quota_ops.model.errors import Denied, InvalidInput
 from quota_ops.store.places.object_client import (
     PATIENCE,
     client_errors,
+    is_denied,
     is_transient,
     open_client,
     remedy,
@@ -228,8 +229,9 @@ class ObjectPlace(Place):
             raise self._refused(error, how, place) from None
 
     def _refused(self, error: Exception, how: str, place: Place | None = None) -> InvalidInput:
-        why = why_failed(error)
-        return InvalidInput(f"{place or self} cannot be {how}: {why}", remedy(error, self.bucket))
+        kind = Denied if is_denied(error) else InvalidInput
+        message = f"{place or self} cannot be {how}: {why_failed(error)}"
+        return kind(message, remedy(error, self.bucket))
 
 
 class PartedFile(io.RawIOBase):

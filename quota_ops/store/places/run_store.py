@@ -29,7 +29,7 @@ from msgspec import Struct
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.text import command
-from quota_ops.store.places.local import IN_THE_WAY, LocalPlace, find_key
+from quota_ops.store.places.local import LocalPlace, find_key
 from quota_ops.store.places.place import Place
 
 _SCHEMES = ("s3", "gs", "az", "abfs", "abfss")
@@ -101,9 +101,7 @@ class RunStore(Struct, frozen=True):
             self.root.prepare()
         except InvalidInput as error:
             usual = f"Set --run-store or {ENVIRONMENT} to the run store that all runs use."
-            is_named = error.remedy and not error.remedy.endswith(IN_THE_WAY)
-            remedy = error.remedy if is_named else usual
-            raise InvalidInput(f"the run store {error.message}", remedy) from error
+            raise type(error)(f"the run store {error.message}", error.remedy or usual) from error
         if self.failed_race.exists():
             raise InvalidInput(
                 f"the run store {self.root} is not safe to write to: in a test by quota-ops ping, "
