@@ -167,14 +167,12 @@ class Approve(ApprovalOperator):
 
         Raises Claimed while another process writes: its artifacts are not complete yet.
         """
-        from quota_ops.runs.run import is_waiting, run_stage
-        from quota_ops.store.run.claim import claim_run
+        from quota_ops.runs.chain import run_stages
+        from quota_ops.runs.run import is_waiting
 
         try:
             if is_waiting(run):
-                with claim_run(run.folder) as folder:
-                    for stage in ("apply", "verify"):
-                        run_stage(replace(run, folder=folder), stage)
+                run_stages(run, ("apply", "verify"))
         except Claimed:
             raise
         except QuotaOpsError as error:

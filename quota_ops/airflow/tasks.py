@@ -121,14 +121,13 @@ def validate(cluster: ClusterFolder, run_store: str | None) -> str:
 @log_errors()
 def apply(cluster: ClusterFolder, run_store: str | None, approved: str) -> str:
     """Write the approved plan; a retry after a crash resumes where the last try stopped."""
+    from quota_ops.runs.chain import run_stages
     from quota_ops.store.run.files import APPLIED
 
     if not approved:
         raise Refused("no plan was approved: the task approve returned no digest", "Run it again.")
-    from quota_ops.store.run.claim import claim_run
-
-    with open_run(cluster, run_store, approve=approved) as run, claim_run(run.folder) as folder:
-        run_stage(replace(run, folder=folder), "apply")
+    with open_run(cluster, run_store, approve=approved) as run:
+        run_stages(run, ("apply",))
         if any(outcome.status is Status.WAITING for outcome in run.folder.outcomes(APPLIED)):
             raise Refused("guards block the plan, so only its repairs were written", _OVERRIDE)
         return describe_result("apply", run.folder)
