@@ -81,6 +81,10 @@ _COMPLAINTS = {
         'Indent it as far as the other fields of the item above, or begin an item with "- ".',
     ),
     "expected ',' or": ("A comma or a closing bracket is missing.", "Check the brackets."),
+    "<document start>": (
+        "The YAML document ends before this.",
+        "Remove the line with ... or the bracket that ends it.",
+    ),
     "duplicate anchor": ("An anchor with this name is defined above.", "Do not use anchors."),
 }
 """The message and remedy of the most common YAML errors, by words of both loaders."""
@@ -150,6 +154,7 @@ def compose(source: Source, room: SizeBudget) -> yaml.Node | None:
 def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
     complaint = ", ".join(filter(None, (error.problem, error.context)))
     mark: Any = error.problem_mark
+    before = source.text[: mark.index].splitlines()
     end = len(source.text.rstrip())
     if error.context_mark is not None and (mark.index >= end or "scanning an alias" in complaint):
         mark = error.context_mark  # the start of the construct is more useful than the end
@@ -171,6 +176,10 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
     if message == _COLON and (tight := _tight_colon(source.lines[:line])):
         line, column = tight
         message, remedy = "A space is missing after this colon.", "Add it: user: alice."
+    if "parsing a flow" in complaint and (hiding := _find_comment(before)):
+        line, column = hiding
+        message = "Here begins a comment, and the brackets in it close nothing."
+        remedy = "Move the comment behind the last bracket, or to a line of its own."
     source.refuse_at(Span(line, column), message.replace("CHAR", char), remedy)
 
 
@@ -182,6 +191,18 @@ def _tight_colon(lines: Sequence[str]) -> tuple[int, int] | None:
     last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), None)
     found = None if last is None else _TIGHT.match(lines[last])
     return (last, found.start(1)) if last is not None and found else None
+
+
+_HIDING = re.compile(r"([^#\"']*)\s(#).*[\]}]")
+
+
+def _find_comment(lines: Sequence[str]) -> tuple[int, int] | None:
+    """Find a comment on the last line that is not blank if it hides a closing bracket."""
+    last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), 0)
+    found = _HIDING.match(lines[last])
+    if found is None or len(re.findall(r"[\[{]", found[1])) <= len(re.findall(r"[\]}]", found[1])):
+        return None
+    return last, found.start(2)
 
 
 def _refuse_hidden(source: Source) -> bool:
