@@ -8,7 +8,7 @@ import yaml
 
 from quota_ops.desired.yaml.shapes import LIMITS, Shape
 from quota_ops.desired.yaml.source import Source
-from quota_ops.desired.yaml.values import Misread, read_note, show
+from quota_ops.desired.yaml.values import Misread, is_empty_scalar, read_note, show
 
 T = TypeVar("T")
 
@@ -38,7 +38,7 @@ def read_fields(
         source.refuse(node if of is None else of.place, f"{shape.title} must be a mapping.", remedy)
         return None
     fields: dict[str, FieldNodes] = {}
-    meant = set()
+    meant: set[str] = set()
     for name, value in node.value:
         text = name.value
         if not isinstance(text, str):
@@ -50,6 +50,9 @@ def read_fields(
             source.refuse(name, f"{text} is set twice, first on line {first}.", "Remove one.")
         else:
             fields[text] = FieldNodes(name, value)
+    for name in meant:
+        if name in fields and is_empty_scalar(fields[name].value):
+            del fields[name]  # its value is elsewhere, which is a problem already
     for required in shape.required:
         is_replaced = not fields.keys().isdisjoint(shape.instead.get(required, ()))
         if required not in fields and required not in meant and not is_replaced:
@@ -60,22 +63,22 @@ def read_fields(
     return fields
 
 
-def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str | None:
-    """Add a problem for an unknown field; return the field that was probably meant, if any."""
+def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str:
+    """Add a problem for an unknown field; return the field that was probably meant, or ""."""
     text = name.value
     if remedy := _missing_blank(text, shape):
         source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
         return str(text).partition(":")[0]
     close = get_close_matches(text, shape.fields, n=1) if source.lists_more else []
-    remedy = shape.takes
+    remedy, meant = shape.takes, close[0] if close else ""
     if close:
-        remedy = f"Did you mean {close[0]}?"
-    elif text in LIMITS.fields:
-        remedy = "Move it under limits."
+        remedy = f"Did you mean {meant}?"
+    elif text in LIMITS.fields and "limits" in shape.fields:
+        remedy, meant = "Move it under limits, indented further.", "limits"
     elif shape is LIMITS and text[:1].isdecimal():
         remedy = "In { } a comma ends the value: write 1000 or 1.5 MiB, not 1,000 or 1,5 MiB."
     source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
-    return close[0] if close else None
+    return meant
 
 
 def _missing_blank(text: object, shape: Shape) -> str | None:
