@@ -137,6 +137,7 @@ def run_to_plan(typed: StageOptions) -> RunFolder:
         raise InvalidInput("effects needs a CLUSTER or --run", "See quota-ops effects --help.")
     if typed.run_folder is not None:
         folder = open_run(typed.run_folder, typed.session.run_store).with_cache()
+        _refuse_on_alter("effects", folder)
         if not folder.has(PLAN):
             raise InvalidInput(f"{typed.run_folder} has no plan", "Make one: quota-ops plan.")
         return folder
@@ -178,8 +179,7 @@ def _choose_resumed(name: str, folder: RunFolder, typed: StageOptions) -> Sequen
     """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
         _refuse_written(folder, name)
-    if name == "verify" and folder.has(ALTER):
-        _refuse_unwritten(folder)
+    _refuse_on_alter(name, folder)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
     if folder.has(REPORT) and name in {"apply", "verify"}:
         stages = (name, "report")  # `runs` reads it
@@ -190,11 +190,19 @@ def _choose_resumed(name: str, folder: RunFolder, typed: StageOptions) -> Sequen
     return ("plan", *stages) if typed.allow else stages
 
 
-def _refuse_unwritten(folder: RunFolder) -> None:
-    if not any(outcome.was_written for outcome in RunState(folder).outcomes):
+def _refuse_on_alter(name: str, folder: RunFolder) -> None:
+    """Raise InvalidInput for a command that an alter has no files for, or no change."""
+    if not folder.has(ALTER):
+        return
+    ended = f"How it ended: {command('show', folder.place)}"
+    if name not in {"validate", "verify", "report"}:
+        raise InvalidInput(
+            f"{folder.place} is an alter, and {name} is for a plan of what Git declares", ended
+        )
+    if name == "verify" and not any(outcome.was_written for outcome in RunState(folder).outcomes):
         raise InvalidInput(
             f"{folder.place} wrote nothing that could be verified: no broker accepted its change",
-            f"How it ended: {command('show', folder.place)}",
+            ended,
         )
 
 

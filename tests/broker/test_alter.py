@@ -14,6 +14,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.quotas.difference import Action
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.store.places.run_store import find_run_store, open_place
+from quota_ops.store.run.files import PLAN
 from quota_ops.store.run.folder import RunFolder
 from tests.looking import seen_in_time
 from tests.places import on_disk
@@ -51,6 +52,11 @@ def changes(*arguments: str) -> list[dict[str, Any]]:
     return found
 
 
+def run_of(result: Result) -> str:
+    """Return the folder of the run, as the command shows it."""
+    return next(line for line in result.stdout.splitlines() if line.startswith("run: "))[5:]
+
+
 Rows = set[tuple[str, str, float]]
 
 
@@ -72,7 +78,7 @@ def test_set_and_delete(cluster: Cluster) -> None:
     lift = ("--allow", "unlimited", "--reason", "INC-31")
     result = alter("--names", "user=alice", "--add", f"{P}=unlimited", "--delete", C, *lift)
 
-    run = next(line for line in result.stdout.splitlines() if line.startswith("run: "))[5:]
+    run = run_of(result)
     assert result.stdout == (
         f"demo ({cluster.cluster_id}): altered\n"
         "\n"
@@ -176,6 +182,11 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
     asked = alter("--names", "user=alice", "--add", f"{P}=3 MiB", "--validate-only")
     only_asked = CliRunner().invoke(main, ["show", "last"]).stdout
     read_back = CliRunner().invoke(main, ["verify", "--run", "last"])
+    digest = RunFolder(open_place(Path(run_of(asked)))).read(PLAN).digest
+    resumed = [
+        CliRunner().invoke(main, [*command, "--run", "last"]).stderr
+        for command in (("plan",), ("effects",), ("reconcile", "--approve", digest))
+    ]
     alter("--names", "user=alice", "--add", f"{P}=3 MiB")
     altered = CliRunner().invoke(main, ["show", "last"]).stdout
 
@@ -184,6 +195,7 @@ def test_what_was_only_asked_is_not_kept(cluster: Cluster) -> None:
         ": the broker would accept all of it, and was only validated."
     )
     assert re.search(r"Requested changes(.|\n)* would be accepted", only_asked)
+    assert all(" is an alter, and " in error for error in resumed), resumed
     assert read_back.exit_code == 2
     assert (
         " wrote nothing that could be verified: no broker accepted its change" in read_back.stderr
