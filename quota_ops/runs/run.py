@@ -3,7 +3,7 @@
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -170,14 +170,14 @@ def _apply(run: Run) -> None:
         remedy = "Nothing was written. Fix Git, or pass --commit, and plan again."
         raise GitFailed(failure, remedy)
     mark(run.folder.place)
-    waits = run.typed is None and is_waiting(run)
-    approved = None if run.typed or waits else _find_approved(run)
-    folder, cluster = run.folder, run.connect()
-    settle_dead_runs(folder, cluster, run.find_audit)
+    # Why not by a file: one in the folder of a run must not make its plan need no approval.
     if run.typed is not None:
-        apply_alter(folder, cluster)
+        write: Callable[[RunFolder, Cluster], object] = apply_alter
     else:
-        apply_plan(folder, cluster, approved=approved, progress=run.progress)
+        approved = None if is_waiting(run) else _find_approved(run)
+        write = partial(apply_plan, approved=approved, progress=run.progress)
+    settle_dead_runs(run.folder, run.connect(), run.find_audit)
+    write(run.folder, run.connect())
 
 
 def is_waiting(run: Run) -> bool:

@@ -86,15 +86,15 @@ def accept(
         )
     who = parse_wanted(flags, everything=everything)
     folder = session.find_run(run)
-    is_alter = folder.has(ALTER)
-    if not (is_alter or folder.has(DIFFERENCES.file)):
+    alter = folder.find(ALTER)
+    if not (alter or folder.has(DIFFERENCES.file)):
         raise InvalidInput(
             f"run {folder.place.name} has not compared Git with the cluster",
             f"Compare again: {command('report', session.policy.cluster)}. Or pass an earlier "
             "run with --run.",
         )
     rows: list[Difference] = []
-    if is_alter:
+    if alter:
         drifted = [limit for limit in list_altered(folder) if _is_wanted(limit.id, who, keys)]
     else:
         rows = [row for row in folder.differences() if _is_wanted(row.id, who, keys)]
@@ -105,7 +105,7 @@ def accept(
             for row in rows
             if row.is_drift or (who is not None and row.kind in {Kind.UNMANAGED, Kind.OVERRIDING})
         ]
-    if not drifted and is_alter:
+    if not drifted and alter:
         raise InvalidInput(
             f"run {folder.place.name} is an alter, which changed none of these quotas",
             "Pass the run that found the drift with --run, or compare again: "
@@ -117,7 +117,7 @@ def accept(
             f"run {folder.place.name} found no drift among these quotas{others}",
             f"What it found: {command('show', f'{session.policy.cluster}/{folder.place.name}')}",
         )
-    reason = folder.read(ALTER).reason if is_alter else None
+    reason = alter.reason if alter else None
     found = accept_limits(
         session.folder, drifted, dry_run=dry_run, receiver=receiver, reason=reason
     )

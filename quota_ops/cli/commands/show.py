@@ -46,7 +46,7 @@ def show(run: str, run_store: str | None, output: str) -> None:
 
 
 def _records(folder: "RunFolder", report: "Report") -> "Screen":
-    """Return what an alter, adopt or release recorded; such runs have no plan."""
+    """Return what an alter, adopt or release recorded."""
     from quota_ops.model.runs.run import LedgerEdit
     from quota_ops.report.outline.layout import Tone, line
     from quota_ops.report.screens.alter import AlterReport, alter_table

@@ -42,7 +42,7 @@ class End(Struct, frozen=True):
     schema: Literal[1]
     """Raised when a field is removed or changes its meaning; new fields do not raise it."""
     verb: Verb | None
-    """The command that changed something without a plan; None for a run that compares."""
+    """The command that changed something without a plan of Git; None for a run that compares."""
     by: str | None
     login: str | None
     reason: str | None

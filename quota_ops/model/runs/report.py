@@ -30,7 +30,7 @@ from quota_ops.model.usage.throttling import ThrottledNow, Throttling
 
 
 class Verb(StrEnum):
-    """A command that changes something without a plan."""
+    """A command that changes something without a plan of Git."""
 
     ALTER = "alter"
     ADOPT = "adopt"
@@ -38,7 +38,7 @@ class Verb(StrEnum):
 
 
 class Record(NamedTuple):
-    """What a run without a plan did: a word, `Altered`, and a sentence; by whom, why, and where."""
+    """What a run without a plan of Git did: a word, `Altered`, and a sentence; by whom, and why."""
 
     word: str
     reason: str

@@ -110,7 +110,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
 
 
 def _describe_record(report: Report, cluster: str) -> Summary:
-    """Return the action of a run without a plan, or why the status is unknown."""
+    """Return the action of a run without a plan of Git, or why the status is unknown."""
     if report.record is not None:
         details = tuple(_broker_details(report)) if report.verification.brokers else ()
         return Summary(report.record.word, escape_text(report.record.reason), details)

@@ -1,4 +1,4 @@
-"""The result of a run without a plan: `alter`, `adopt` and `release --from-ledger`."""
+"""The result of a run without a plan of Git: `alter`, `adopt` and `release --from-ledger`."""
 
 from collections.abc import Callable, Sequence
 
@@ -22,7 +22,7 @@ _ONLY_VALIDATED = f"{_ACCEPTED}, and was only validated"
 
 
 def read_record(folder: RunFolder) -> Record | None:
-    """Return the result of a run without a plan; None for a run with a plan.
+    """Return the result of a run without a plan of Git; None for any other run.
 
     Raises InvalidInput when an artifact is damaged.
     """

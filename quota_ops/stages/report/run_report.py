@@ -170,7 +170,7 @@ def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key
 
 
 def _read_record(folder: RunFolder) -> Record | None:
-    """Read the result of a run without a plan; None for any other run, or a damaged one."""
+    """Read the result of a run without a plan of Git; None for others, or a damaged one."""
     try:
         return read_record(folder)
     except (InvalidInput, AttributeError, TypeError):  # `show` reports the artifact

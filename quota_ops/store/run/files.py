@@ -192,7 +192,7 @@ END = _declare(
 PRUNED = _declare("pruned.json", _AFTER, run.Pruned, "when `prune` removed the rest", _RECORD)
 
 RECORDS: tuple[RunFile[Any], ...] = (ALTER, ADOPTED, RELEASED)
-"""The records of commands without a plan: their runs have one, and others none."""
+"""The records of commands without a plan of Git: their runs have one, and others none."""
 
 _DRAFT = re.compile(r"\.[0-9a-f]{32}\.part$")
 _ATTEMPT = re.compile(r"attempt-\d{4,}")

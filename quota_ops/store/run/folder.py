@@ -311,7 +311,7 @@ class RunFolder:
                 newest.create(b"\n")
 
     def record(self) -> Alter | LedgerEdit | None:
-        """Return what a command without a plan recorded; None for any other run."""
+        """Return what a command without a plan of Git recorded; None for any other run."""
         for file in filter(self.has, files.RECORDS):
             found: Alter | LedgerEdit = self.read(file)
             return found
