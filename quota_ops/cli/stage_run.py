@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import click
 
@@ -25,6 +25,7 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     Refused,
 )
+from quota_ops.model.quotas.alteration import Typed
 from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.verification import BACK_OR_GONE
 from quota_ops.model.text import command
@@ -47,9 +48,6 @@ from quota_ops.store.run.files import ALTER, APPLIED, DESCRIBED, PLAN, REPORT
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import find_run
 from quota_ops.store.run.state import RunState
-
-if TYPE_CHECKING:
-    from quota_ops.stages.plan.alter import TypedChanges
 
 DIFFERENCES_EXIST = 4
 OVERRIDDEN = 7
@@ -257,7 +255,7 @@ def _start_run(
 
 
 def run_begun(
-    begun: Begun, keep_end: Callable[[], object], alter: "TypedChanges | None" = None
+    begun: Begun, keep_end: Callable[[], object], alter: Typed | None = None
 ) -> QuotaOpsError | None:
     """Run the stages, and return their error; if a signal ends them, record how far they got.
 

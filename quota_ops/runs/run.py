@@ -17,6 +17,7 @@ from quota_ops.model.errors import GitFailed, GuardsRefused
 from quota_ops.model.plans.approval import Author, Decision, needs_approval
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.alteration import Typed
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.runs.approvals import find_approval, follow_decision
 from quota_ops.stages.apply.approved_plan import build_approval_error
@@ -35,7 +36,6 @@ from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 if TYPE_CHECKING:
     from quota_ops.kafka.cluster import Cluster
-    from quota_ops.stages.plan.alter import TypedChanges
 
 
 class Run(Struct, frozen=True):
@@ -65,7 +65,7 @@ class Run(Struct, frozen=True):
     """Whether check fails when the commit cannot be read from Git, because this run may write."""
     skip_invalid: bool = True
     """Whether runs leave out invalid quotas files; a review shows them to their author."""
-    typed: "TypedChanges | None" = None
+    typed: Typed | None = None
     """What a person typed in place of Git, if this run is an alter."""
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""

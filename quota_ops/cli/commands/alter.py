@@ -102,7 +102,6 @@ def alter(
     from quota_ops.runs.alter import Undo, refuse_protected
     from quota_ops.runs.chain import CHAINS, READ_ONLY
     from quota_ops.runs.run import start_command_run
-    from quota_ops.stages.plan.alter import TypedChanges
     from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 
     undone = None if undo is None else Undo.read(session.find_alter(undo))
@@ -113,7 +112,7 @@ def alter(
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
     until_time = _parse_until(session, until, reason, wanted, desired)
     why = reason or (f"undoes {undone.run}" if undone else "")
-    select = undone.select if undone else None
+    select = undone.select if undone else lambda _stored: wanted
     folder = start_command_run(session.store, session.policy, provenance).with_cache()
     folder.write(ALTER, Alter(by, find_login(), why, until_time))
     entities = {alteration.entity for alteration in wanted}
@@ -125,7 +124,7 @@ def alter(
         if folder.has(artifact) and not validate_only:
             record_command(folder, session.connection_file)
 
-    error = run_begun(begun, partial(record, APPLIED), TypedChanges(wanted, select))
+    error = run_begun(begun, partial(record, APPLIED), select)
     with recording_end(begun, error, record):
         if folder.has(VALIDATED):
             _show_end(session, folder, desired, undone, output)

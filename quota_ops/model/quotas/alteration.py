@@ -1,7 +1,7 @@
 """An alteration: the changes of one request entry to one entity."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import chain, groupby
 from math import isfinite
@@ -12,6 +12,7 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import MAX_EXACT, QUOTA_KEYS, UNLIMITED, parse_limit
+from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.quotas.snapshot import EXAMPLE, numbered_rows, parse_row
 from quota_ops.model.quotas.specification import require_text
 
@@ -24,6 +25,10 @@ class Alteration(Struct, frozen=True):
 
     entity: Entity
     changes: tuple[tuple[str, float | None], ...]
+
+
+Typed = Callable[[Stored], tuple[Alteration, ...]]
+"""What a person typed in place of YAML, for a cluster that stores these values."""
 
 
 def group_alterations(rows: Iterable[Difference]) -> tuple[Alteration, ...]:

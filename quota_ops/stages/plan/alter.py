@@ -1,6 +1,6 @@
 """plan, of an alter: the rows that a person typed, beside the cluster, checked by the guards."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
 from quota_ops.findings.cluster_rules import find_unknown_users
@@ -16,7 +16,7 @@ from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.alteration import Alteration
+from quota_ops.model.quotas.alteration import Alteration, Typed
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import Key, Stored
@@ -38,17 +38,7 @@ _MOST_NAMED = 3
 """How many addresses are named that a host name may mean."""
 
 
-class TypedChanges(NamedTuple):
-    """The desired rows of an alter, which a person typed in place of YAML."""
-
-    alterations: tuple[Alteration, ...]
-    select: Callable[[Stored], tuple[Alteration, ...]] | None = None
-    """Selects those to write by what the cluster stores; None for all."""
-
-
-def plan_alter(
-    folder: RunFolder, cluster: Cluster, typed: TypedChanges, allow: Mapping[str, str]
-) -> None:
+def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping[str, str]) -> None:
     """Write the differences, plan.json, effects.json and findings.json, of the typed rows alone.
 
     `allow` and the errors are as of `plan_changes`; also raises Refused, and writes nothing, when a
@@ -56,8 +46,7 @@ def plan_alter(
     """
     find_facts, stored = cluster.start_facts_query(), cluster.describe_values()
     verified, applied = Known.read(folder.records)
-    alterations = typed.select(stored) if typed.select else typed.alterations
-    writes = _list_writes(cluster.cluster_id, alterations, stored, verified)
+    writes = _list_writes(cluster.cluster_id, typed(stored), stored, verified)
     _refuse_lost_addresses(writes, stored, allow)
     effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
     write_effects(folder, effects)
