@@ -111,13 +111,14 @@ def _record_verified(
     folder: RunFolder, run: AppliedRun, read: ReadBack, brokers: KnownBrokers
 ) -> Refused | None:
     """Update the ledger, and return why the values of this run are not the last ones, or None."""
-    lost = why_lost(folder, ledger.read(folder.records))
-    overtaken = update_ledger(
-        folder, run, read.verified, stored=read.stored, brokers=brokers, lost=lost
-    )
+    known = ledger.read(folder.records)
+    lost, overtaken = why_lost(folder, known), why_overtaken(folder, known)
+    is_last = (lost, overtaken) == (None, None)
+    commits = known.notes.commits
+    update_ledger(folder, run, read, commits=commits, brokers=brokers, is_last=is_last)
     if overtaken is not None:
-        wanted, known = read_later_values(folder), ledger.read(folder.records).rows
-        return Refused(overtaken, format_remedy(run, read.stored, known, wanted))
+        wanted, rows = read_later_values(folder), ledger.read(folder.records).rows
+        return Refused(overtaken, format_remedy(run, read.stored, rows, wanted))
     if lost is not None:
         return Refused(
             f"{lost}: what runs have recorded there is missing",

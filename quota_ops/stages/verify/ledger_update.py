@@ -10,10 +10,10 @@ from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey, Owners
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import WRITES, Action, Difference
-from quota_ops.model.quotas.rows import Key, Keys, LedgerRow, Stored, Targets
+from quota_ops.model.quotas.rows import Key, Keys, LedgerRow, Targets
 from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
-from quota_ops.stages.succession import why_overtaken
+from quota_ops.stages.verify.brokers import ReadBack
 from quota_ops.store.ledger import ledger
 from quota_ops.store.run.files import ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -42,23 +42,22 @@ class AppliedRun(NamedTuple):
 def update_ledger(
     folder: RunFolder,
     run: AppliedRun,
-    verified: Targets,
+    read: ReadBack,
     *,
-    stored: Mapping[int, Stored],
+    commits: Sequence[str],
     brokers: KnownBrokers,
-    lost: str | None,
-) -> str | None:
+    is_last: bool,
+) -> None:
     """Record the verified rows and brokers, and the run's policy and commit.
 
-    `stored` are the values on each broker that responded, `lost` why the ledger is an older one or
-    None. The ledger forgets a write of this run
-    when it was read back and none of its requests can still arrive, and any other write when it is
-    too old to arrive. Rows that an earlier verify of the same run recorded are not recorded again,
-    because they may have been released since. If another commit was applied, a later run writes,
-    the ledger is older or changes wait, the ledger keeps its policy, commit, files and owners.
-    Returns why a later run takes precedence, or None.
+    `commits` are those that the ledger has. It forgets a write of this run when it was read back
+    and none of its requests can still arrive, and any other write when it is too old to arrive.
+    Rows that an earlier verify of the same run recorded are not recorded again, because they may
+    have been released since. Unless the run `is_last` (no other commit was applied, no later run
+    writes, the ledger is no older one), and if changes wait, the ledger keeps its policy, commit,
+    files and owners.
     """
-    foreign = _find_foreign(folder)
+    foreign, verified = _find_foreign(folder), read.verified
     new = verified.keys() - RunState(folder).find_verified(frozenset(verified))
     rows, cleared = _list_rows(run, verified, new, foreign)
     given_back = {row.id for row in rows if row.value is None and row.id in foreign}
@@ -66,14 +65,11 @@ def update_ledger(
     answered = verified.keys() - find_open(run.outcomes)
     name, number = run.about.run, run.about.sequence
     now = datetime.now(UTC)
-    known = ledger.read(folder.records)
-    overtaken = why_overtaken(folder, known)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
-    is_last = overtaken is None and lost is None
     follows_git = is_last and not waits
     # What holds of an earlier commit keep from being written is still to be blocked afterwards.
-    is_held = run.about.commit in known.notes.commits[:-1] and all(
+    is_held = run.about.commit in commits[:-1] and all(
         row.restores for row in run.differences if row.action in WRITES
     )
     is_held &= any(row.action is Action.HELD for row in run.differences)
@@ -85,7 +81,7 @@ def update_ledger(
         ledger_edits.remember_cleared(known, cleared)
         ledger_edits.forget(known, given_back)
         if follows_git:
-            ledger_edits.forget_impossible(known, run.policy.memory, now, stored.values())
+            ledger_edits.forget_impossible(known, run.policy.memory, now, read.stored.values())
             ledger_edits.follow(known, run.owners)
 
     ledger.change(
@@ -96,7 +92,6 @@ def update_ledger(
         sequence=number,
         brokers=brokers,
     )
-    return overtaken
 
 
 def _list_rows(
