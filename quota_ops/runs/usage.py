@@ -86,28 +86,30 @@ def read_overview(
     step = policy.usage.step if policy.usage else 0
     return UseOverview(
         policy.cluster,
-        *time,
-        max(intervals, default=float(step)),
-        step,
-        {broker: seconds / window for broker, seconds in coverage.items()},
-        count_together(scraped, brokers) / window,
-        None if brokers is None else len(brokers),
-        min(limits_known) / window,
-        past.looks[-1].at if past.looks else None,
-        quotas,
-        unlimited,
-        (
+        start=time.start,
+        end=time.end,
+        scrape_interval=max(intervals, default=float(step)),
+        step=step,
+        coverage={broker: seconds / window for broker, seconds in coverage.items()},
+        seen=count_together(scraped, brokers) / window,
+        registered_brokers=None if brokers is None else len(brokers),
+        limits_known=min(limits_known) / window,
+        last_look=past.looks[-1].at if past.looks else None,
+        quotas=quotas,
+        without_limit=unlimited,
+        not_counted=(
             *past.troubles,
             *(
                 f"{why}: {command('record', policy.cluster, day=day)} records it again"
                 for day, why in recorded.troubles.items()
             ),
         ),
-        len(recorded.days),
-        len(gaps),
-        tuple(without_names),
-        *matched,
-        {
+        recorded_days=len(recorded.days),
+        measured_times=len(gaps),
+        without_names=tuple(without_names),
+        absent_brokers=matched.absent,
+        other_brokers=matched.others,
+        without_series={
             key: max(seconds - seen.get(broker, 0) for broker, seconds in coverage.items())
             for key, seen in seen_of.items()
         },

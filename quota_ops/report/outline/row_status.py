@@ -192,7 +192,15 @@ def _planned(report: Report, plan: Plan, verdicts: dict[Key, RowVerdict]) -> lis
         others = undeclared.get(difference.key, frozenset()) if effect or taken else frozenset()
         rows.append(
             ReportRow(
-                difference, status, *results, guards, True, origin, effect, taken, others, passed
+                difference,
+                status,
+                *results,
+                guards=guards,
+                origin=origin,
+                effect=effect,
+                overrides=taken,
+                undeclared=others,
+                overridden=passed,
             )
         )
     if blocking or report.effects:  # otherwise they are in order already
