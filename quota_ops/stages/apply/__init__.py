@@ -40,7 +40,6 @@ from quota_ops.stages.describe.rates import watch_brokers
 from quota_ops.stages.succession import record_claim, refuse_if_overtaken
 from quota_ops.store.ledger.decisions import record_use
 from quota_ops.store.ledger.holds import held_among
-from quota_ops.store.places.place import Place
 from quota_ops.store.run.attempt import Attempt, merge_earlier
 from quota_ops.store.run.files import APPLIED, DESCRIBED
 from quota_ops.store.run.folder import RunFolder
@@ -87,28 +86,30 @@ def apply_plan(
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
     record_claim(folder)
-    part = plan if approved is not None else replace(plan, differences=plan.repairs)
+    part, waiting = plan, set[Key]()
+    if approved is None:
+        part = replace(plan, differences=plan.repairs)
+        waiting = {row.id for row in plan.writes} - {row.id for row in part.writes}
     # Why here: before the first request. If this process dies, the ledger has what may arrive.
     noted = record_intents(folder, part, described.stored, lost)
     attempt = Attempt(folder)
-    checks = _Checks(
-        plan.policy,
-        folder.records.holds,
-        watch_releases(folder, part, noted),
-        {row.id: row.until for row in part.writes if row.until is not None},
-        frozenset()
-        if part is plan
-        else frozenset({row.id for row in plan.writes} - {row.id for row in part.writes}),
-        find_moved,
-        lost,
-    )
-    trouble = write_batches(
+    writer = _Writer(
         attempt,
-        batches,
-        _Writer(attempt, cluster, checks, described).write,
-        lambda: _write_outcomes(folder, attempt.done),
-        progress,
+        cluster,
+        policy=plan.policy,
+        find_released=watch_releases(folder, part, noted),
+        find_moved=find_moved,
+        waiting=waiting,
+        lost=lost,
+        described=described,
     )
+
+    def record() -> None:
+        # Why first: rows that were certainly not written have no intent once applied.json is there.
+        withdraw_intents(folder, attempt.done)
+        folder.leave_outcomes(APPLIED, tuple(attempt.done))
+
+    trouble = write_batches(attempt, batches, writer.write, record, progress)
     again = resume_command(str(folder.place), plan)
     raise_unless_done(
         attempt.done,
@@ -131,24 +132,6 @@ class _Described(NamedTuple):
     moved: Mapping[Key, str]
 
 
-class _Checks(NamedTuple):
-    """The checks at the moment of writing, which may stop a batch or remove rows from it.
-
-    `find_released` returns the released rows, or raises Refused when a later run has overtaken it.
-    `ends` has the time when the value of a row ends or changes in Git, for those that do.
-    """
-
-    policy: Policy
-    holds: Place
-    find_released: Callable[[], Keys]
-    ends: Mapping[Key, str]
-    waiting: Keys
-    """The rows that a guard holds back."""
-    find_moved: Callable[[], Mapping[Key, str]]
-    lost: Sequence[LostLimit]
-    """The limits that brokers store and do not apply, when the plan was made."""
-
-
 def _describe(
     cluster: Cluster, find_moved: Callable[[], Mapping[Key, str]], lost: Sequence[LostLimit]
 ) -> _Described:
@@ -160,12 +143,6 @@ def _describe(
     return _Described(stored, began + compute_max_age(monotonic() - began), moved)
 
 
-def _write_outcomes(folder: RunFolder, outcomes: Sequence[Outcome]) -> None:
-    """Write applied.json, after the intents of rows that were certainly not written are gone."""
-    withdraw_intents(folder, outcomes)
-    folder.leave_outcomes(APPLIED, tuple(outcomes))
-
-
 _Reason = tuple[Status, str | None]
 """Why a row is not sent, as the status and message of its outcome."""
 
@@ -175,16 +152,22 @@ class _Writer(Struct):
 
     attempt: Attempt
     cluster: Cluster
-    checks: _Checks
+    policy: Policy
+    find_released: Callable[[], Keys]
+    """Returns the released rows, or raises Refused when a later run has overtaken this one."""
+    find_moved: Callable[[], Mapping[Key, str]]
+    waiting: Keys
+    """The rows that a guard holds back."""
+    lost: Sequence[LostLimit]
+    """The limits that brokers store and do not apply, when the plan was made."""
     described: _Described
 
     def write(self, number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
         """Write a batch, and return the outcome of each row."""
-        checks = self.checks
-        released = checks.find_released()
+        released = self.find_released()
         if monotonic() > self.described.stale_at:
-            self.described = _describe(self.cluster, checks.find_moved, checks.lost)
-        refuse_while_paused(checks.policy)
+            self.described = _describe(self.cluster, self.find_moved, self.lost)
+        refuse_while_paused(self.policy)
         stored = self.described.stored
         to_send, kept = list[Difference](), dict[_Reason, list[Difference]]()
         reasons = self._find_reasons(rows, released)
@@ -211,20 +194,21 @@ class _Writer(Struct):
 
     def _find_reasons(self, rows: Sequence[Difference], released: Keys) -> dict[Key, _Reason]:
         """Return why rows are not sent now; of several reasons, the last one below counts."""
-        checks, (stored, _, moved), now = self.checks, self.described, iso_utc()
+        (stored, _, moved), now = self.described, iso_utc()
         planned = {row.id: row for row in rows}
         already = {key for key, row in planned.items() if same(stored.get(key), row.target)}
-        not_skipped = planned.keys() - already - checks.waiting
-        on_hold = held_among({key.entity for key in not_skipped}, checks.holds)
+        not_skipped = planned.keys() - already - self.waiting
+        holds = self.attempt.folder.records.holds
+        on_hold = held_among({key.entity for key in not_skipped}, holds)
         stale = (
             key
             for key, row in planned.items()
             if not is_as_planned(row.before, row.target, stored.get(key))
         )
         over = {
-            row: f"Git declares another value since {at}"
-            for row, at in checks.ends.items()
-            if at <= now
+            row.id: f"Git declares another value since {row.until}"
+            for row in rows
+            if row.until is not None and row.until <= now
         }
         held = {key: on_hold[key.entity].text for key in planned if key.entity in on_hold}
         return {
@@ -233,18 +217,18 @@ class _Writer(Struct):
             **dict.fromkeys(already, (Status.ALREADY, None)),
             **{row: (Status.STALE, why) for row, why in {**moved, **over}.items()},
             **{row: (Status.HELD, hold) for row, hold in held.items()},
-            **dict.fromkeys(checks.waiting, (Status.WAITING, None)),
+            **dict.fromkeys(self.waiting, (Status.WAITING, None)),
         }
 
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        self.checks.find_released()
+        self.find_released()
         return self.cluster.apply(alterations)
 
     def _clear_lost(
         self, number: int, rows: Sequence[Difference], others: Sequence[Outcome]
     ) -> tuple[Outcome, ...]:
         """Clear the lost limits among some rows: the controller sets no value that is stored."""
-        lost = {row.id for row in self.checks.lost}
+        lost = {row.id for row in self.lost}
         if not lost or lost.isdisjoint(row.id for row in rows):
             return ()
         clears = [row._replace(action=Action.CLEAR) for row in rows if row.id in lost]
