@@ -179,8 +179,8 @@ def _describe_decision(decision: Decision) -> str:
     )
     overrode = decision.said is DecisionKind.OVERRIDDEN
     did = f"overrode {', '.join(decision.guards)} of" if overrode else "approved"
-    what = f"plan {decision.digest[:SHORT]}" if decision.digest else "this alter"
-    return f"{who}{acted} {did} {what} at {moment(decision.at)}: {decision.reason}"
+    what = f"{did} plan {decision.digest[:SHORT]}"
+    return f"{who}{acted} {what} at {moment(decision.at)}: {decision.reason}"
 
 
 def describe_clock_lead(lead: float) -> str:
