@@ -32,13 +32,15 @@ _PROGRAM = """\
 #!/bin/sh
 '''exec' '{python}' -ISE "$0" "$@"
 ' '''
-import marshal, os, socket, sys
-with socket.socket(socket.AF_UNIX) as server:
-    server.connect({address!r})
-    request = marshal.dumps((os.getcwd(), dict(os.environ), sys.argv[1:]))
-    socket.send_fds(server, [len(request).to_bytes(4, "big")], [0, 1, 2])
-    server.sendall(request)
-    code = server.recv(1)
+import _socket, marshal, os, sys  # socket itself is half of the start
+server = _socket.socket(_socket.AF_UNIX)
+server.connect({address!r})
+request = marshal.dumps((os.getcwd(), dict(os.environ), sys.argv[1:]))
+streams = b"".join(number.to_bytes(4, sys.byteorder) for number in range(3))
+length = len(request).to_bytes(4, "big")
+server.sendmsg([length], [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, streams)])
+server.sendall(request)
+code = server.recv(1)
 sys.exit(code[0] if code else 1)
 """
 
