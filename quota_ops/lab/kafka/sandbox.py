@@ -231,7 +231,8 @@ def _refuse_other(
 def describe_dead(status: SandboxStatus) -> str:
     """Return which brokers of a running sandbox have ended."""
     names = ", ".join(map(str, status.dead))
-    return f"{len(status.dead)} of {len(status.nodes)} brokers of the sandbox ended: {names}"
+    of = f"{len(status.dead)} of {counted(len(status.nodes), 'broker')}"
+    return f"{of} of the sandbox ended: {names}"
 
 
 def _choose_listener(auth: str | None) -> str:
