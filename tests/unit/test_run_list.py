@@ -179,6 +179,22 @@ def test_a_run_is_found(wanted: str, found: str, tmp_path: Path) -> None:
     assert str(find_run(store, wanted).place) == str(find_run(store, path).place) == path
 
 
+def test_a_folder_here_is_no_run_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run in the working directory is found by its path, and never hides one of the store."""
+    store = store_of(tmp_path / "store", "demo/one", "demo/two")
+    for name in ("demo/last", "last", "one"):
+        leave(tmp_path / name, {"run.json": ABOUT | {"run": Path(name).name}})
+    monkeypatch.chdir(tmp_path)
+
+    found = {name: str(find_run(store, name).place) for name in ("last", "demo/last", "one")}
+    two = f"{store.root}/runs/demo/two"
+    assert found == {"last": two, "demo/last": two, "one": f"{store.root}/runs/demo/one"}
+    for path in ("./last", "store/runs/demo/two", "./demo/last"):
+        assert str(find_run(store, path).place) == f"{tmp_path}/{path.removeprefix('./')}"
+
+
 @pytest.mark.parametrize(
     ("wanted", "message"),
     [

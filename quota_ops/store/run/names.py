@@ -2,10 +2,10 @@
 
 import logging
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from itertools import groupby, islice
+from itertools import chain, groupby, islice, repeat
 from typing import NamedTuple
 
 from quota_ops.model.errors import InvalidInput
@@ -19,14 +19,16 @@ from quota_ops.store.run.state import RunState
 
 _log = logging.getLogger(__name__)
 LAST = "last"
-_ADDRESS = re.compile(r"/|~|\.\.?/|[a-z0-9]+://")
+_ADDRESS = re.compile(r"/|~|\.\.?(/|$)|[a-z0-9]+://")
 _LIST = "List the runs: quota-ops runs"
 
 
 def find_run(
     store: RunStore, wanted: str, *, last_write: bool = False, own: str | None = None
 ) -> RunFolder:
-    """Return the run for `last`, an address, a name, or a unique part of a name.
+    """Return the run for `last`, a name, a unique part of a name, or an address.
+
+    A folder of the working directory counts if its path begins with `./` or no run has that name.
 
     With CLUSTER/ before it, a name or an id, only that cluster's runs count; `own` is as in
     `find_cluster`. With `last_write`, `last` is the last run that wrote to a cluster. Raises
@@ -40,18 +42,35 @@ def find_run(
 
 
 def _find_run(store: RunStore, wanted: str, *, last_write: bool, own: str | None) -> RunFolder:
-    with suppress(InvalidInput):  # a text may be too long for a path
-        if (named := RunFolder(open_place(wanted))).has(ABOUT):
-            return named
     if _ADDRESS.match(wanted):
+        if found := _find_folder(wanted):
+            return found
         raise InvalidInput(f"{wanted} is not a run folder: it has no {ABOUT}", _LIST)
+    try:
+        return _find_stored(store, wanted, last_write=last_write, own=own)
+    except InvalidInput:
+        if "/" in wanted and (found := _find_folder(wanted)):
+            return found
+        raise
+
+
+def _find_folder(address: str) -> RunFolder | None:
+    with suppress(InvalidInput):  # a text may be too long for a path
+        if (found := RunFolder(open_place(address))).has(ABOUT):
+            return found
+    return None
+
+
+def _find_stored(store: RunStore, wanted: str, *, last_write: bool, own: str | None) -> RunFolder:
     cluster, _, name = wanted.strip("/").rpartition("/")
     paths = list_runs_of(store, cluster or None)
     if name == LAST and paths:
-        ordered = latest_first(store, paths)
-        if cluster and (of := find_cluster(store, cluster, own).cluster_id):
-            ordered = (run for run in ordered if read_id(run) == of)
-        if found := next(filter(_has_written, ordered) if last_write else ordered, None):
+        of = find_cluster(store, cluster, own).cluster_id if cluster else None
+
+        def is_meant(run: Place) -> bool:
+            return (not of or read_id(run) == of) and (not last_write or _has_written(run))
+
+        if found := _find_first(latest_first(store, paths), is_meant):
             return RunFolder(found)
     for meant in (
         [path for path in paths if path.name == name],
@@ -197,10 +216,24 @@ def find_last_write(
     store: RunStore, cluster: str, cluster_id: str, *, is_alter: bool
 ) -> RunFolder | None:
     """Return the last run that wrote to a cluster: of its alters, or of those that wrote a plan."""
-    for run in map(RunFolder, latest_first(store, store.runs(cluster))):
-        is_meant = run.has(ALTER) is is_alter and read_id(run.place) == cluster_id
-        if is_meant and _has_written(run.place):
-            return run
+
+    def is_meant(run: Place) -> bool:
+        is_kind = RunFolder(run).has(ALTER) is is_alter
+        return is_kind and read_id(run) == cluster_id and _has_written(run)
+
+    found = _find_first(latest_first(store, store.runs(cluster)), is_meant)
+    return None if found is None else RunFolder(found)
+
+
+def _find_first(runs: Iterator[Place], is_meant: Callable[[Place], bool]) -> Place | None:
+    """Return the first run that is meant: mostly the first of all, so it is read alone."""
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for number in chain((1,), repeat(AT_ONCE)):
+            if not (places := list(islice(runs, number))):
+                return None
+            for place, found in zip(places, pool.map(is_meant, places), strict=True):
+                if found:
+                    return place
     return None
 
 
