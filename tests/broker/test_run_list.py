@@ -41,7 +41,7 @@ def test_each_run_is_listed(lab: Lab) -> None:
     assert re.sub(" +", " ", shown).splitlines() == [
         "when run cluster commit status changes size by",
         "TIME RUN demo Altered 1 SIZE anna",
-        "TIME RUN demo Pending SIZE",
+        "TIME RUN demo Pending, blocked by guards SIZE",
         "TIME RUN demo In sync 1 SIZE",
         "… and 2 older",
     ]

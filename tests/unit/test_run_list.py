@@ -29,6 +29,7 @@ ABOUT = {"run": "one", "cluster": "demo", "commit": "c1", "started": "2026-11-21
 ACCEPTED = {"batch": 1, "entity": "user=a", "keys": ["k"], "status": "accepted"}
 NOTHING: dict[str, Any] = {
     "sentence": None,
+    "stopped": None,
     "digest": None,
     "changes": 0,
     "decisions": [],

@@ -33,7 +33,8 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
 
     CLUSTER is its name or its cluster id. Reads only the run store. The status describes the
     cluster when the run ended, as in `show`: In sync, Pending (Rejected, if the plan was; json has
-    Pending), Needs attention or Unknown. For a run that was cut off while it wrote, it is
+    Pending), Needs attention or Unknown, and why the run ended early: `blocked by guards`, or the
+    stage that failed. For a run that was cut off while it wrote, it is
     Interrupted or Running; for one that does not compare with Git, what it did: Rolled back,
     Altered, Adopted, Released.
     """

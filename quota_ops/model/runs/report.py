@@ -168,12 +168,14 @@ class RunSummary(Struct, frozen=True):
     digest: str | None
     changes: int
     """How many keys it changed on the cluster."""
+    stopped: str | None
+    """Why it ended early: `blocked by guards`, or a stage and how it ended; None if it did not."""
     decisions: tuple[Decision, ...]
     """The decisions about its plan, in order."""
     size: int
     """Its size in the run store, in bytes."""
     by: str | None = None
-    """The author of an alter, adopt or release."""
+    """The author of an alter, adopt, release or rollback."""
     trouble: str | None = None
     """Why parts of it could not be read."""
 

@@ -49,10 +49,11 @@ def _run(run: RunSummary, *, shows_id: bool) -> Row:
 
 
 def _status(run: RunSummary) -> str:
-    """Return the status; of a plan that was rejected, that nobody waits for a decision."""
+    """Return the status, and why the run ended early, such as that its plan was rejected."""
     said = {decision.said for decision in run.decisions}
-    is_over = run.status == SyncStatus.PENDING and DecisionKind.REJECTED in said
-    return "Rejected" if is_over else run.status
+    if run.status == SyncStatus.PENDING and DecisionKind.REJECTED in said:
+        return "Rejected"
+    return f"{run.status}, {run.stopped}" if run.stopped else run.status
 
 
 def _describe_decision(decision: Decision) -> str:

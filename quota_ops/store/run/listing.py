@@ -1,7 +1,7 @@
 """The list of runs, read from a few small files of each; a damaged run is still listed."""
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -14,11 +14,11 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import name_author
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
-from quota_ops.model.runs.stages import STAGES, STOPPED, StageStatus
+from quota_ops.model.runs.stages import STAGES, STOPPED, StageResult, StageStatus
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import OtherForm
-from quota_ops.store.run.files import ABOUT, APPROVAL, END, PLAN
+from quota_ops.store.run.files import ABOUT, APPROVAL, END, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import latest_first, list_runs_of
 from quota_ops.store.run.order import AT_ONCE
@@ -71,9 +71,9 @@ def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> Run
 
 
 def _read_author(folder: RunFolder) -> str | None:
-    """Return who ran alter, adopt or release; None for another run or a damaged record."""
+    """Return who ran alter, adopt, release or rollback; None for any other or a damaged record."""
     with suppress(InvalidInput):
-        return record.by if (record := folder.record()) else None
+        return record.by if (record := folder.record() or folder.find(ROLLBACK)) else None
     return None
 
 
@@ -84,6 +84,7 @@ class _End(NamedTuple):
     sentence: str | None
     digest: str | None
     changes: int
+    stopped: str | None = None
 
 
 def _open_run(place: Place) -> tuple[RunState, int, list[str]]:
@@ -134,7 +135,8 @@ def _read_end(run: RunState) -> _End | None:
     if ran and run.stage(ran[-1].stage) != ran[-1]:
         return None
     digest = end.plan.digest if end.plan else None
-    return _End(end.answer.status, end.answer.sentence, digest, end.changed)
+    stop = _describe_stop(end.stages, digest)
+    return _End(end.answer.status, end.answer.sentence, digest, end.changed, stop)
 
 
 def _find_end(run: RunState, read_status: ReadStatus) -> _End:
@@ -152,12 +154,20 @@ def _find_end(run: RunState, read_status: ReadStatus) -> _End:
         return _End(run.phase.capitalize(), _count_outcomes(run), digest, changes)
     found = None if run.phase is Phase.PRUNED else read_status(run.folder)
     status, sentence = found or (run.phase, None)
-    for stage in (*STAGES, "adopt", "release"):
-        ended = run.stage(stage)
-        if ended.status in STOPPED:
-            stopped = status if found else f"{stage} {ended.status}"
-            return _End(stopped, ended.message, digest, changes)
-    return _End(status, sentence, digest, changes)
+    ended = [run.stage(stage) for stage in (*STAGES, "adopt", "release")]
+    stopped = next((stage for stage in ended if stage.status in STOPPED), None)
+    sentence = sentence if stopped is None else stopped.message
+    return _End(status, sentence, digest, changes, _describe_stop(ended, digest))
+
+
+def _describe_stop(stages: Iterable[StageResult], digest: str | None) -> str | None:
+    """Return how the first stage that stopped ended; None if none did."""
+    for stage in stages:
+        if (stage.stage, stage.status) == ("plan", StageStatus.REFUSED) and digest:
+            return "blocked by guards"
+        if stage.status in STOPPED:
+            return f"{stage.stage} {stage.status}"
+    return None
 
 
 def _count_outcomes(run: RunState) -> str:
