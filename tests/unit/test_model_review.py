@@ -54,13 +54,19 @@ def test_only_new_findings_are_the_doing_of_a_branch() -> None:
 
 
 def test_what_was_not_checked_concerns_another_entity() -> None:
-    """A finding about no entity is new where the branch declares one that the merge base lacks."""
+    """What was not checked is new where the branch declares an entity that the merge base lacks.
+
+    A finding about a line of cluster.yaml, or about all limits of a key, is not.
+    """
     unchecked = Finding("QO204", None, None, "unchecked", "")
-    report, alice = replace(PLANNED, findings=(unchecked,)), Key("user=alice", "k")
+    placeholder = Finding("QO122", None, None, "", "", Location("cluster.yaml", 4, 1))
+    overcommitted = Finding("QO118", None, "producer_byte_rate", "", "")
+    known = frozenset(finding[:3] for finding in (unchecked, placeholder, overcommitted))
+    report = replace(PLANNED, findings=(unchecked, placeholder, overcommitted))
+    alice = Key("user=alice", "k")
     declared = {alice: DesiredRow("demo", *alice, 1.0, None, None, "a.yaml", 1)}
 
     def findings(*own: Key, base: BaseFiles | None) -> tuple[Finding, ...]:
-        known = frozenset({unchecked[:3]})
         found = ClusterReview("demo", FILE, report, base=base, known_findings=known)
         return replace(found, own=frozenset(own), declared=frozenset(own)).findings
 

@@ -175,7 +175,8 @@ class ClusterReview(Struct, frozen=True, eq=False):
     def findings(self) -> tuple[Finding, ...]:
         """The findings that are not silenced and that this branch adds.
 
-        One about no entity (that users were not checked) concerns each entity that it adds.
+        One without entity, key and place (that users were not checked) concerns each entity that it
+        adds.
         """
         before = {key.entity for key in self.base.rows} if self.base else set()
         adds_entity = not before.issuperset(key.entity for key in self.declared)
@@ -183,7 +184,8 @@ class ClusterReview(Struct, frozen=True, eq=False):
             finding
             for finding in (self.report.findings if self.report else ())
             if finding.silenced is None
-            if finding[:3] not in self.known_findings or (finding.entity is None and adds_entity)
+            if finding[:3] not in self.known_findings
+            or (adds_entity and not (finding.entity or finding.key or finding.place))
         )
 
     @property
