@@ -17,7 +17,7 @@ from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import plan_back
 from tests.broker.killing import die_before_verify, die_in_file, die_in_request
 from tests.broker.stage_runs import KEY, outcomes
-from tests.broker.test_dead_runs import begin, kill, listed
+from tests.broker.test_dead_runs import begin, kill, listed, shown
 from tests.broker.test_metrics import read_metrics
 from tests.lab import Lab
 from tests.writing import State, settle
@@ -50,6 +50,26 @@ def test_unknown_rows_of_a_run_that_ended(lab: Lab) -> None:
     assert (run.folder.place / "end-0002.json").exists()
     lab.run("reconcile")
     assert not (run.folder.place / "end-0003.json").exists()
+
+
+def test_a_write_without_a_response_that_verify_read_back(lab: Lab) -> None:
+    """A report counts it as made: it is not unknown beside brokers that all store the value."""
+    begin(lab)
+    planned = lab.planned(connect=lambda: Cut(lab.cluster))
+    run = planned.folder
+    with pytest.raises(KeyboardInterrupt):
+        run_stages(planned, RESUMED[:1])
+    settle(lab.cluster)
+    assert lab.call("verify", "--run", str(run.place)).returncode == 0
+
+    sentence = lab.call("show", "last").stdout.partition("\n")[0]
+    assert sentence == (
+        "demo matches the files, whose commit is unknown; apply was interrupted; 9 changes made by "
+        "this run; 9 of 9 quotas in sync; 1 of 1 broker agrees."
+    )
+    rows = shown(lab, run)["rows"]
+    found = {(row["status"], row["applied"]["message"]) for row in rows}
+    assert found == {("changed", "no response arrived")}
 
 
 @pytest.mark.local_store

@@ -11,7 +11,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import name_trouble
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.outline.outline import describe_stop
+from quota_ops.report.outline.outline import describe_stop, stopped_stages
 from quota_ops.report.outline.past import describe_news, list_drift
 from quota_ops.report.outline.row_status import (
     ReportRow,
@@ -101,12 +101,18 @@ def _summarize(report: Report, named: str | None) -> Summary:
     if (
         missing := _describe_invalid(report)
         or _describe_unreachable(report)
-        or stop
+        or ("" if _is_read_back(report) else stop)
         or ("verify did not run" if unseen else None)
     ):
         reason = f"{missing}, so it is unknown whether {cluster} matches Git"
         return Summary(SyncStatus.UNKNOWN, reason, details)
-    return _describe_agreement(report, cluster)._replace(details=details)
+    return _describe_agreement(report, cluster)._replace(details=more)
+
+
+def _is_read_back(report: Report) -> bool:
+    """Return whether verify read back what apply wrote before it stopped, and nothing else did."""
+    stopped = [stage.stage for stage in stopped_stages(report)]
+    return stopped == ["apply"] and bool(report.verification.brokers)
 
 
 def _describe_record(report: Report, cluster: str) -> Summary:
