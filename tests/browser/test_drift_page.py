@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, Route, expect
+from playwright.sync_api import Browser, BrowserContext, Page, Route, expect
 
 from quota_ops.report.page.report import as_html
 from quota_ops.report.page.table import FIRST
@@ -29,14 +29,15 @@ DRAWN = """() => {
 
 
 @pytest.fixture
-def drift(browser: Browser, tmp_path: Path, heard: list[str]) -> Iterator[Page]:
+def drift(context: BrowserContext, tmp_path: Path, heard: list[str]) -> Iterator[Page]:
     """The page of a cluster with 700 drifted quotas and a month of history, open."""
     path = tmp_path / "drift.html"
     path.write_text(as_html(drifted_report(700)), encoding="utf-8")
-    tab = listened(browser.new_context(viewport={"width": 1400, "height": 900}), heard)
+    tab = listened(context, heard)
+    tab.set_viewport_size({"width": 1400, "height": 900})
     tab.goto(path.as_uri())
     yield tab
-    tab.context.close()
+    tab.close()
 
 
 def test_a_page_of_many_rows(drift: Page, heard: list[str]) -> None:

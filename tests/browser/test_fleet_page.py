@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from quota_ops.report.page import fleet as fleet_page
 from tests.browser.accessibility import list_violations
@@ -15,17 +15,16 @@ from tests.unit.fleet_sample import FLEET, HISTORY
 pytestmark = pytest.mark.skipif(EXECUTABLE is None, reason="Chromium is not installed")
 
 
-def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
+def test_overview_of_clusters(context: BrowserContext, tmp_path: Path, heard: list[str]) -> None:
     """The overview is sorted and searched by keyboard, accessible, and fits any screen."""
     path = tmp_path / "fleet.html"
     many = (*FLEET, *((f"more-{at:02}", "no broker responds") for at in range(20)))
     path.write_text(fleet_page.as_html(many, {"demo": "demo.html"}, HISTORY), encoding="utf-8")
     wanted = {"cluster": "demo", "in sync": "lab", "drifted": "lab"}
     for width, colors in ((360, "dark"), (1400, "light")):
-        context = browser.new_context(
-            viewport={"width": width, "height": 900}, color_scheme=cast("Any", colors)
-        )
         page = listened(context, heard)
+        page.set_viewport_size({"width": width, "height": 900})
+        page.emulate_media(color_scheme=cast("Any", colors))
         page.goto(path.as_uri())
         for each in (600, 1000, 1150, 1280, width):
             page.set_viewport_size({"width": each, "height": 900})
@@ -45,7 +44,7 @@ def test_overview_of_clusters(browser: Browser, tmp_path: Path, heard: list[str]
         page.keyboard.type("CHANGED outside")
         expect(page.locator(".clusters tbody th:visible")).to_have_count(1)
         expect(page.locator("output")).to_have_text("1 of 25 clusters")
-        context.close()
+        page.close()
     assert heard == [path.as_uri()] * 2
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import BrowserContext, expect
 
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import CLIENT_KEYS, IP_KEYS, format_limit
@@ -59,7 +59,7 @@ def says_the_same(found: Resolution, shown: str) -> bool:
 
 
 def test_the_page_agrees_with_the_resolver(
-    browser: Browser, tmp_path: Path, heard: list[str]
+    context: BrowserContext, tmp_path: Path, heard: list[str]
 ) -> None:
     """For clients with and without a name, each level has the limit and the result of resolve.
 
@@ -70,7 +70,7 @@ def test_the_page_agrees_with_the_resolver(
         as_html(PLANNED, [(entity.text, key, value) for entity, key, value in stored]),
         encoding="utf-8",
     )
-    limits, tab = Limits(stored), listened(browser.new_context(), heard)
+    limits, tab = Limits(stored), listened(context, heard)
     tab.goto(path.as_uri())
     for user, client in product(("", *USERS), CLIENTS):
         tab.get_by_label("User", exact=True).fill(user)
@@ -100,17 +100,17 @@ def test_the_page_agrees_with_the_resolver(
     tab.set_viewport_size({"width": 360, "height": 800})
     assert list_violations(tab) == []
     assert heard == [path.as_uri()]
-    tab.context.close()
+    tab.close()
 
 
-def test_addresses_agree_with_the_resolver(browser: Browser, tmp_path: Path) -> None:
+def test_addresses_agree_with_the_resolver(context: BrowserContext, tmp_path: Path) -> None:
     """An address has its own limit, in any spelling, or else that of any address, as in resolve."""
     (key,) = IP_KEYS
     names = ("10.0.0.7", "0010.0.0.7", "2001:db8::1", "::ffff:10.0.0.9", "kafka.example", None)
     stored = [StoredQuota(Entity.of({"ip": name}), key, at + 1.0) for at, name in enumerate(names)]
     path = tmp_path / "report.html"
     path.write_text(as_html(PLANNED, [(entity.text, key, value) for entity, _, value in stored]))
-    limits, tab = Limits(stored), browser.new_page()
+    limits, tab = Limits(stored), context.new_page()
     tab.goto(path.as_uri())
     for ip in ("10.0.0.7", "2001:DB8:0::1", "10.0.0.9", "::ffff:a00:9", "192.0.2.1"):
         tab.get_by_label("Address", exact=True).fill(ip)

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
 from quota_ops.report.page import fleet as fleet_page
 from quota_ops.report.page.report import as_html
@@ -27,13 +27,13 @@ def page_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def page(browser: Browser, page_file: Path, heard: list[str]) -> Iterator[Page]:
+def page(context: BrowserContext, page_file: Path, heard: list[str]) -> Iterator[Page]:
     """The showcase's page, open."""
-    tab = listened(browser.new_context(), heard)
+    tab = listened(context, heard)
     tab.goto(page_file.as_uri())
     heard.remove(page_file.as_uri())
     yield tab
-    tab.context.close()
+    tab.close()
 
 
 def test_the_page_asks_nobody_and_complains_of_nothing(page: Page, heard: list[str]) -> None:
@@ -196,16 +196,18 @@ def test_parts_of_the_bar_are_as_long_as_their_counts(page: Page) -> None:
     )
 
 
-def test_hostile_names_do_nothing(browser: Browser, tmp_path: Path, heard: list[str]) -> None:
+def test_hostile_names_do_nothing(
+    context: BrowserContext, tmp_path: Path, heard: list[str]
+) -> None:
     """Hostile names in a page or an overview run no script and send no request."""
     reports = [(name, report_of(name)) for name in HARM.values()]
     pages = [*(as_html(report) for _, report in reports), fleet_page.as_html(reports)]
-    path, context = tmp_path / "hostile.html", browser.new_context()
+    path = tmp_path / "hostile.html"
     tab = listened(context, heard)
     for html in pages:
         path.write_text(html, encoding="utf-8")
         tab.goto(path.as_uri())
-    context.close()
+    tab.close()
 
     assert heard == [path.as_uri()] * len(pages)
 
