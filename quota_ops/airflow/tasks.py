@@ -63,7 +63,10 @@ def diff(cluster: ClusterFolder, run_store: str | None) -> str:
 @task
 @log_errors()
 def plan(
-    cluster: ClusterFolder, run_store: str | None, params: dict[str, Any] | None = None
+    cluster: ClusterFolder,
+    run_store: str | None,
+    params: dict[str, Any] | None = None,
+    dag: Any = None,
 ) -> str:
     """Make the plan and return its digest, even if a guard blocks it until a person approves."""
     from quota_ops.runs.run import STAGE_FUNCTIONS
@@ -71,6 +74,12 @@ def plan(
     allow, reason = _read_overrides(params or {})
     allowed = dict.fromkeys(allow, reason)
     with open_run(cluster, run_store, allow=allowed) as run, run.folder.stage("plan"):
+        unknown = (params or {}).keys() - _PARAMS
+        if unknown and {*dag.params} == _PARAMS:  # a DAG of a user may read others from its run
+            raise InvalidInput(
+                f"the DAG has no param {', '.join(sorted(unknown))}",
+                "Trigger it again: its params are allow and reason. Nothing was written.",
+            )
         if allow and not reason:
             raise InvalidInput(
                 f"the param allow contains {', '.join(allow)}, but the param reason is empty",
@@ -89,6 +98,7 @@ def plan(
         return made.digest
 
 
+_PARAMS = {"allow", "reason"}
 _OVERRIDE = (
     "To override the guards, trigger the DAG with their names in the param allow and the reason in "
     "the param reason."

@@ -94,11 +94,18 @@ def test_a_task_that_a_person_marked(demo: Repository, caplog: pytest.LogCapture
 
 
 @pytest.mark.usefixtures("embedded")
-def test_a_guard_without_a_reason(demo: Repository) -> None:
-    """Overriding a guard without a reason fails."""
-    run = demo.run("reconcile_demo", allow=["takeover"])
+@pytest.mark.parametrize(
+    ("params", "why"),
+    [
+        ({"allow": ["takeover"]}, "reason is empty"),
+        ({"alow": ["takeover"], "reason": "a test"}, "the DAG has no param alow"),
+    ],
+)
+def test_a_guard_that_is_not_overridden(demo: Repository, params: dict[str, Any], why: str) -> None:
+    """Overriding a guard without a reason, or by a misspelled param, fails."""
+    run = demo.run("reconcile_demo", **params)
     assert (run.state, run.tasks) == ("failed", DONE | {"plan": "failed"} | STOPPED | NOT_APPLIED)
-    assert "reason is empty" in said(run, "plan")
+    assert why in said(run, "plan")
 
 
 @pytest.mark.usefixtures("embedded")
