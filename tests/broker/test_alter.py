@@ -230,32 +230,39 @@ def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
     result = alter("--names", "user=alice", "--add", f"{P}=5")
 
     assert result.exit_code == 0
-    assert result.stdout.splitlines()[-2:] == [
-        (
-            "The desired state, the ledger or a hold is invalid, so it is unknown what the next "
-            "run does."
-        ),
-        "Run quota-ops check, and then quota-ops plan.",
-    ]
+    assert result.stdout.splitlines()[-1] == (
+        "It is unknown what the next run does: the files of Git are invalid. They are listed by: "
+        "quota-ops check"
+    )
     rows = {("user=alice", P, 5.0)}
     assert settled(cluster, rows) == rows
 
 
-def test_a_ledger_that_cannot_be_written_is_told(
+def test_without_a_ledger_an_alter_is_blocked(
     cluster: Cluster, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """An alter writes without a ledger, and shows why the ledger does not have it."""
+    """What protects entities was not asked then; if a person allows it, what is lost is told."""
     ledger = find_run_store().of_cluster(cluster.cluster_id).ledger
     on_disk(ledger).parent.mkdir(parents=True)
     on_disk(ledger).touch()
+    why = f"the ledger cannot be read: {ledger} cannot be listed: Not a directory"
 
-    assert alter("--names", "user=alice", "--add", f"{P}=5").exit_code == 0
+    blocked = alter("--names", "user=alice", "--add", f"{P}=5")
+    assert (blocked.exit_code, stored(cluster)) == (1, set())
+    assert blocked.stderr.startswith(
+        "guards block this plan: unprotected: what the last applied cluster.yaml protects, and its "
+        f"thresholds, were not checked: {why}\n  Nothing was written. "
+        "To override: --allow unprotected --reason TEXT"
+    )
+    allowed = ("--allow", "unprotected", "--reason", "INC-31")
+    written = alter("--names", "user=alice", "--add", f"{P}=5", *allowed)
 
+    assert written.exit_code == 0
     assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}
+    assert f"\nIt is unknown what the next run does: {why}\n" in written.stdout
     (warning,) = caplog.messages
     assert warning == (
-        "no run will know that this alter sent these values, if they arrive late: the ledger "
-        f"cannot be read: {ledger} cannot be listed: Not a directory"
+        f"no run will know that this alter sent these values, if they arrive late: {why}"
     )
 
 

@@ -1,5 +1,6 @@
 """The command `alter`: change quotas once, without Git."""
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from quota_ops.desired.export.one_off import OneOff
     from quota_ops.desired.read import Desired
     from quota_ops.model.commit import Provenance
+    from quota_ops.model.plans.hold import Hold
     from quota_ops.model.plans.policy import Policy
     from quota_ops.model.quotas.alteration import Alteration
     from quota_ops.runs.alter import Undo
@@ -157,7 +159,7 @@ def _show_end(
         load_report(folder),
         str(folder.place),
         folder.plan().guards,
-        _compare_git(session, desired),
+        *_compare_git(session, desired),
         find_pause(session.policy, datetime.now(UTC)),
     )
     show_result(
@@ -169,7 +171,10 @@ def _show_end(
     for row in undone.changes if undone else ():
         if row.id not in restored:
             click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
-    holds = holds_now(session.records.holds) if undone and folder.has(APPLIED) else ()
+    holds: tuple[Hold, ...] = ()
+    with suppress(InvalidInput):  # shown above
+        if folder.has(APPLIED) and (undone or shown.git is None):
+            holds = holds_now(session.records.holds)
     for entity in dict.fromkeys(Entity.parse(row.entity) for row in shown.changes):
         if hold := find_hold(holds, entity):
             release = f"{command('release', session.policy.cluster)} {format_flags(entity)}"
@@ -260,9 +265,14 @@ def _read_desired(
         return None, Provenance.given(commit)
 
 
-def _compare_git(session: "Session", desired: "Desired | None") -> "OneOff | None":
-    """Compare the change with Git, the ledger and the holds; None if one of them is invalid."""
+def _compare_git(session: "Session", desired: "Desired | None") -> "tuple[OneOff | None, str]":
+    """Compare the change with Git, the ledger and the holds; None, and why, if one is invalid."""
+    from quota_ops.model.text import command
+
+    if desired is None:
+        why = f"the files of Git are invalid. They are listed by: {command('check')}"
+        return None, why
     try:
-        return session.compare_git(desired) if desired else None
-    except InvalidInput:
-        return None
+        return session.compare_git(desired), ""
+    except InvalidInput as error:
+        return None, "\n".join(filter(None, (error.message, error.remedy)))

@@ -18,7 +18,6 @@ _NO_FILE = "a person may alter quotas of every owner"
 _FOR_PLANS = "only a plan reads inventories and use"
 _OUTSIDE = "a change outside Git is its purpose"
 _NO_COMMIT = "it applies no commit"
-_REFUSED = "it refuses rows that either policy protects"
 
 
 class Trait(Flag):
@@ -117,8 +116,11 @@ class Guard(StrEnum):
     )
     UNPROTECTED = (
         "unprotected",
-        "A row would be written that the last applied policy leaves alone.",
-        _REFUSED,
+        (
+            "A row would be written that the last applied policy leaves alone, or, in an `alter`, "
+            "that policy cannot be read."
+        ),
+        "",
         Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,
     )
     POLICY_CHANGED = (

@@ -236,10 +236,11 @@ def _name_return(found: Sequence[Judged]) -> str:
 def judge_alteration(
     writes: Sequence[Difference], policy: Policy, applied: Policy | None, risks: Risks
 ) -> tuple[GuardFinding, ...]:
-    """Return the guards that block a one-off change."""
+    """Return the guards that block a one-off change, by what its rows do."""
     earlier = EarlierRuns(0, {}, applied, ())
     found = judge(writes, policy=policy, commit=None, desired=1, earlier=earlier, risks=risks)
-    return tuple(finding for finding in found if finding.guard in OF_ALTER)
+    judged = {*OF_ALTER} - {Guard.UNPROTECTED}  # alter refuses those rows, whoever allows them
+    return tuple(finding for finding in found if finding.guard in judged)
 
 
 def _describe_cuts(found: Sequence[Judged], grounds: Grounds) -> str:

@@ -19,23 +19,19 @@ from quota_ops.report.outline.cells import describe_outcome
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
 from quota_ops.report.outline.outline import block_lines, make_guard_block
 
-_GIT_UNKNOWN = (
-    "The desired state, the ledger or a hold is invalid, so it is unknown what the next run does.\n"
-    "Run quota-ops check, and then quota-ops plan.\n"
-)
-
 
 class AlterReport(Struct, frozen=True):
     """An alter: the report of its run, the folder, its guards, and what Git declares.
 
-    `git` is None if the desired state, the ledger or a hold is invalid. `standstill` is the reason
-    why no reconcile may write now.
+    `git` is None if the desired state, the ledger or a hold is invalid, and `unknown` why.
+    `standstill` is the reason why no reconcile may write now.
     """
 
     report: Report
     run: str
     guards: tuple[GuardFinding, ...] = ()
     git: OneOff | None = None
+    unknown: str = ""
     standstill: str | None = None
 
     @property
@@ -95,7 +91,7 @@ def alter_table(shown: AlterReport) -> Table:
 def kept_text(shown: AlterReport) -> str:
     """Return the YAML that keeps the written values; empty if Git needs no change."""
     if shown.git is None:
-        return _GIT_UNKNOWN
+        return f"It is unknown what the next run does: {shown.unknown}\n"
     outcomes = shown.outcomes if shown.sent else {}
     written = [
         row

@@ -12,7 +12,7 @@ from quota_ops.model.finding import Finding
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.approval import Author
 from quota_ops.model.plans.effect import Effect
-from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.guard import Guard, make_finding
 from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
@@ -45,7 +45,7 @@ def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping
     cleared address would leave another one without effect.
     """
     find_facts, stored = cluster.start_facts_query(), cluster.describe_values()
-    verified, applied = Known.read(folder.records)
+    verified, applied, trouble = Known.read(folder.records)
     writes = _list_writes(cluster.cluster_id, typed(stored), stored, verified)
     _refuse_lost_addresses(writes, stored, allow)
     effects = find_write_effects(((*key, value) for key, value in stored.items()), writes)
@@ -57,13 +57,17 @@ def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping
     ]
     risks = {row: effect.risk for row, effect in effects.items()}
     policy, alter = folder.policy(), folder.read(ALTER)
+    guards = judge_alteration(judged, policy, applied, risks)
+    if trouble is not None:
+        words = "what the last applied cluster.yaml protects, and its thresholds, were not checked"
+        guards += (make_finding(Guard.UNPROTECTED, f"{words}: {trouble}", writes),)
     folder.write(FINDINGS, Findings(tuple(_find(writes, find_facts()))))
     folder.write_table(DIFFERENCES, _number_batches(writes))
     plan = Plan(
         policy=policy,
         commit=None,
         differences=tuple(sorted(folder.differences(), key=rank_by_risk)),
-        guards=judge_alteration(judged, policy, applied, risks),
+        guards=guards,
         desired=0,
         actual=len(stored),
         batches=len(folder.batches()),
@@ -121,15 +125,17 @@ class Known(NamedTuple):
 
     verified: Stored
     applied: Policy | None
+    trouble: str | None = None
+    """Why the ledger, or its policy, could not be read; None if it was."""
 
     @classmethod
     def read(cls, records: ClusterStore) -> Self:
-        """Return what a ledger has; nothing if it is damaged or newer, which stops no alter."""
+        """Return what a ledger has; nothing, and why, if it is damaged or newer."""
         try:
             known = ledger.read(records)
             applied = None if known.notes.policy is None else from_json(Policy, known.notes.policy)
-        except (InvalidInput, ValueError):
-            return cls({}, None)
+        except (InvalidInput, ValueError) as error:
+            return cls({}, None, error.message if isinstance(error, InvalidInput) else str(error))
         verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)
         return cls({row.id: row.value for row in verified if row.value is not None}, applied)
 
