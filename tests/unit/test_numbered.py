@@ -9,6 +9,7 @@ import pytest
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.store.ledger import ledger
+from quota_ops.store.places import numbered_files
 from quota_ops.store.places.numbered_files import create_next, file_name
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.folder import RunFolder
@@ -69,12 +70,13 @@ def test_a_folder_that_takes_no_file_ends_with_an_error(
         raise FileExistsError(str(place))
 
     monkeypatch.setattr(Path, "hardlink_to", report)
+    monkeypatch.setattr(numbered_files, "MOST_ATTEMPTS", 20)
     with pytest.raises(InvalidInput) as holds:
         next_of(tmp_path / "holds")
     with pytest.raises(InvalidInput) as changed:
         add(RunStore(open_place(tmp_path)).of_cluster("id"), row("user=a", 1.0))
 
-    why = "accepted no new file in 1,000 attempts, from 00000001"
+    why = "accepted no new file in 20 attempts, from 00000001"
     assert holds.value.message == f"{tmp_path}/holds {why}.json on"
     assert changed.value.message == f"{tmp_path}/ledger/id {why}.parquet on"
 
