@@ -42,7 +42,7 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
         return report
     if command in {"diff", "plan", "validate", "apply", "reconcile", "report", "rollback"}:
         show_screen(screens.plan_screen(report, most=None if command == "diff" else MOST))
-    if report.rollback:
+    if report.rollback and report.plan:  # without one, which rows go back is not known yet
         steps = list_next_steps(report.rollback, report.cluster, report.run)
         ahead = [line(words, Tone.CHANGE) for words in steps]
         show_screen((line(), *rollback_screen(report.rollback), *ahead, line()))

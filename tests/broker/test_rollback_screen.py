@@ -50,3 +50,16 @@ def test_an_operator_at_night(lab: Lab) -> None:
     done = lab.call(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")
     assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}
+
+
+def test_nothing_is_promised_without_a_plan(lab: Lab) -> None:
+    """If no broker responds, no screen tells how many changes go back: nobody knows them yet."""
+    run = reconcile(lab, {"user=a": {KEY: 1000.0}}, "c1")
+    lab.connection_file.write_text("bootstrap.servers=127.0.0.1:1\n")
+
+    ended = lab.call("rollback", str(run.place), *WHY)
+
+    assert (ended.returncode, ended.stdout.strip()) == (3, "")
+    assert "Nothing was read or changed." in ended.stderr
+    for words in ("rolls back", "quota-ops hold", "To keep it"):
+        assert words not in lab.call("show", "last").stdout

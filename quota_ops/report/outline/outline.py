@@ -129,7 +129,7 @@ def list_blocks(report: Report, quoted: Callable[[str], str] = str) -> Iterator[
         yield Block(Topic.HOLD, Tone.CHANGE, "", (quoted(words),))
     if report.plan:
         yield from _list_guards(report, report.plan, quoted, in_dag=report.dag_id is not None)
-    if report.rollback:
+    if report.rollback and report.plan:
         for words in (describe_rollback(report.rollback), *describe_left(report.rollback)):
             yield Block(Topic.ROLLBACK, Tone.PLAIN, "", (quoted(words),))
     if words := sentences.describe_approval(report):

@@ -34,7 +34,7 @@ def report_screen(report: Report) -> Screen:
         line(summarize(report).sentence, Tone.STRONG),
         line(_where(report), Tone.CONTEXT),
         *topic_lines(report, IN_TEXT),
-        *(rollback_screen(report.rollback) if report.rollback else ()),
+        *(rollback_screen(report.rollback) if report.rollback and report.plan else ()),
         *_section(Section.PERSON, report, rows[Section.PERSON]),
         *overriding_lines(report),
         *_section(Section.CHANGE, report, rows[Section.CHANGE]),
