@@ -19,9 +19,9 @@ from quota_ops.store.run.order import last_number, runs_latest_first, take_numbe
 from tests.places import on_disk
 
 
-def began(store: RunStore, commit: str | None = None) -> RunFolder:
+def began(store: RunStore, commit: str | None = None, run: str | None = None) -> RunFolder:
     """Return a run that has just started."""
-    return RunFolder.start(store.new_run("demo"), cluster="demo", commit=commit)
+    return RunFolder.start(store.new_run("demo", run), cluster="demo", commit=commit)
 
 
 def number_of(folder: RunFolder) -> int | None:
@@ -62,9 +62,11 @@ def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
     """Runs that start at the same time get different numbers, without a gap."""
     with ThreadPoolExecutor(8) as pool:
-        numbers = list(
-            pool.map(lambda _: number_of(began(RunStore(open_place(tmp_path)))), range(40))
+        # One of 80 times, two of 40 random names are the same.
+        runs = pool.map(
+            lambda name: began(RunStore(open_place(tmp_path)), run=str(name)), range(40)
         )
+        numbers = list(map(number_of, runs))
 
     assert sorted(filter(None, numbers)) == list(range(1, 41))
 
