@@ -88,7 +88,7 @@ def cluster_folders(desired_state: Path, top: Path | None = None) -> tuple[Path,
     return tuple(desired_state / name for name in found)
 
 
-def is_cluster(desired_state: Path, name: str, top: Path | None = None) -> bool:
+def is_cluster(desired_state: Path, name: str, top: Path | None) -> bool:
     """Whether `cluster_folders` lists a folder of this name, without looking into the others."""
     with _open_desired_state(desired_state, top) as folder:
         return any(entry.name == name and _is_cluster(folder, entry) for entry in folder.entries())

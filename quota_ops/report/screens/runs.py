@@ -21,7 +21,7 @@ _TONES: Mapping[str, Tone] = {
 _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 
 
-def runs_screen(runs: Sequence[RunSummary], more: int, shared: Collection[str] = ()) -> Screen:
+def runs_screen(runs: Sequence[RunSummary], more: int, shared: Collection[str]) -> Screen:
     """Return a row for each run, the newest first, with its unreadable parts listed below it.
 
     A name in `shared`, which several clusters have, is shown with the id.

@@ -35,9 +35,7 @@ def find_audit_connection(name: str, *, file: Path | None = None) -> Connection:
 
 
 def record_end(
-    folder: RunFolder,
-    report: Report,
-    find_audit: Callable[[str], Connection] = find_audit_connection,
+    folder: RunFolder, report: Report, find_audit: Callable[[str], Connection]
 ) -> str | None:
     """Write end-0001.json, or the next number, and send it to the audit topic if one is set.
 

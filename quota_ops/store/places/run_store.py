@@ -204,7 +204,7 @@ def open_place(address: str | PathLike[str]) -> Place:
     return ObjectPlace(found.key, found.bucket)
 
 
-def named_store(place: str | None = None) -> str | None:
+def named_store(place: str | None) -> str | None:
     """Return the address in an option, or else in the environment; None if neither has one."""
     return place or os.environ.get(ENVIRONMENT) or None
 
