@@ -97,7 +97,7 @@ class Lab:
         return state
 
     def wait_for(self, state: State) -> None:
-        """Describe until the cluster stores exactly this; an assertion fails after ten seconds."""
+        """Describe until the cluster stores exactly this; an assertion fails after a minute."""
         wanted = _exact(state)
         assert seen_in_time(lambda: _exact(self.stored()), wanted) == wanted
 

@@ -35,7 +35,7 @@ def freeze(*nodes: RunningNode) -> None:
 
 def wait_until_stopped(pid: int) -> None:
     """Wait until every thread of a process is stopped."""
-    assert seen_in_time(partial(_moving, pid), set(), 60.0) == set()
+    assert seen_in_time(partial(_moving, pid), set()) == set()
 
 
 def _moving(pid: int) -> set[str]:

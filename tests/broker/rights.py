@@ -99,7 +99,7 @@ def principals(admin: KafkaAdminClient) -> set[str]:
 
 
 def wait_for(look: Callable[[], object], expected: object) -> None:
-    """Poll until the value is as expected; an assertion fails after ten seconds."""
+    """Poll until the value is as expected; an assertion fails after a minute."""
     assert seen_in_time(look, expected) == expected
 
 

@@ -30,5 +30,5 @@ def described(cluster: Cluster) -> dict[str, dict[str, float | None]]:
 
 
 def settled(cluster: Cluster, expected: State) -> State:
-    """Return what the cluster stores as soon as it is as expected, or after ten seconds."""
+    """Return what the cluster stores as soon as it is as expected, or after a minute."""
     return seen_in_time(lambda: described(cluster), expected)

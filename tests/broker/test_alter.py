@@ -66,7 +66,7 @@ def stored(cluster: Cluster) -> Rows:
 
 
 def settled(cluster: Cluster, expected: Rows) -> Rows:
-    """Return what the cluster stores as soon as it is as expected, or after ten seconds."""
+    """Return what the cluster stores as soon as it is as expected, or after a minute."""
     return seen_in_time(lambda: stored(cluster), expected)
 
 

@@ -68,7 +68,7 @@ def _cluster(demo: Cluster) -> Iterator[Cluster]:
 
 
 def wait_for(cluster: Cluster, expected: Quotas) -> Quotas:
-    """Return what the cluster stores as soon as it is as expected, or after ten seconds."""
+    """Return what the cluster stores as soon as it is as expected, or after a minute."""
 
     def look() -> Quotas:
         quotas: dict[Entity, dict[str, float]] = {}

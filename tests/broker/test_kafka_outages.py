@@ -61,7 +61,7 @@ def demo(servers: str) -> Connection:
 
 
 def wait_for(cluster: Cluster, stored: tuple[StoredQuota, ...]) -> None:
-    """Describe until the cluster stores the expected values, ten seconds at most."""
+    """Describe until the cluster stores the expected values, a minute at most."""
     assert seen_in_time(cluster.describe, stored) == stored
 
 

@@ -78,7 +78,7 @@ def test_a_killed_parent_leaves_no_orphan(tmp_path: Path) -> None:
     assert node.alive
     parent.kill()
     parent.communicate()
-    assert not seen_in_time(lambda: node.alive, expected=False, seconds=20)
+    assert not seen_in_time(lambda: node.alive, expected=False)
 
 
 def test_a_taken_port_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

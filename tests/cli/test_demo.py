@@ -59,7 +59,7 @@ def processes(folder: Path) -> dict[int, str]:
 
 def none_is_left(folder: Path) -> bool:
     """Whether the processes of a folder are gone within the grace period."""
-    return seen_in_time(lambda: processes(folder), {}, seconds=30) == {}
+    return seen_in_time(lambda: processes(folder), {}) == {}
 
 
 @pytest.mark.timeout(600)

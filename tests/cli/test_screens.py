@@ -206,10 +206,10 @@ def test_interrupted(lab: Lab) -> None:
                 stderr=subprocess.PIPE,
                 text=True,
             )
-        assert select.select([silent], [], [], 30)[0]
+        assert select.select([silent], [], [], 60)[0]
         time.sleep(0.2)
         process.send_signal(signal.SIGINT)
-        out, err = process.communicate(timeout=10)
+        out, err = process.communicate(timeout=60)
     [run] = on_disk(lab.store.root / "runs" / "demo").iterdir()
     assert (process.returncode, out, err) == (130, "", f"interrupted; the run is in {run}\n")
 

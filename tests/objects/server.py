@@ -127,7 +127,7 @@ def _send(
     address: str, method: str, path: str, body: bytes | None = None, accepted: int = 0
 ) -> None:
     """Send a request. Raises OSError if it does not succeed, except with an accepted status."""
-    connection = HTTPConnection(address.removeprefix("http://"), timeout=5)
+    connection = HTTPConnection(address.removeprefix("http://"), timeout=60)
     try:
         connection.request(method, path, body)
         status = connection.getresponse().status
