@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,11 +25,19 @@ from quota_ops.model.text import command
 from quota_ops.runs.concurrent_writes import find_concurrent_writes
 from quota_ops.store.ledger import ledger
 from quota_ops.store.ledger.holds import holds_now
+from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore, RunStore, find_run_store
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import POLICY
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import LAST, find_last_write, find_run, latest_first, read_id
+from quota_ops.store.run.names import (
+    LAST,
+    find_first,
+    find_last_write,
+    find_run,
+    latest_first,
+    read_id,
+)
 
 if TYPE_CHECKING:
     from quota_ops.desired.export.one_off import OneOff
@@ -174,12 +181,15 @@ class Session(Struct, frozen=True, dict=True):
 
         False if there is none, or if it cannot be read.
         """
+
+        def has_described(run: Place) -> bool:
+            return read_id(run) == self.policy.cluster_id and RunFolder(run).has(ACTUAL.file)
+
         with suppress(InvalidInput):
-            places = latest_first(self.store, self.store.runs(self.policy.cluster))
-            own = (place for place in places if read_id(place) == self.policy.cluster_id)
-            described = (run for run in map(RunFolder, own) if run.has(ACTUAL.file))
-            for run in islice(described, 1):
-                return any(who.accepts(Entity.parse(row.entity)) for row in run.read_rows(ACTUAL))
+            runs = latest_first(self.store, self.store.runs(self.policy.cluster))
+            if (run := find_first(runs, has_described)) is not None:
+                rows = RunFolder(run).read_rows(ACTUAL)
+                return any(who.accepts(Entity.parse(row.entity)) for row in rows)
         return False
 
     @contextmanager

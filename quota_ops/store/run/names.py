@@ -70,7 +70,7 @@ def _find_stored(store: RunStore, wanted: str, *, last_write: bool, own: str | N
         def is_meant(run: Place) -> bool:
             return (not of or read_id(run) == of) and (not last_write or _has_written(run))
 
-        if found := _find_first(latest_first(store, paths), is_meant):
+        if found := find_first(latest_first(store, paths), is_meant):
             return RunFolder(found)
     for meant in (
         [path for path in paths if path.name == name],
@@ -221,11 +221,11 @@ def find_last_write(
         is_kind = RunFolder(run).has(ALTER) is is_alter
         return is_kind and read_id(run) == cluster_id and _has_written(run)
 
-    found = _find_first(latest_first(store, store.runs(cluster)), is_meant)
+    found = find_first(latest_first(store, store.runs(cluster)), is_meant)
     return None if found is None else RunFolder(found)
 
 
-def _find_first(runs: Iterator[Place], is_meant: Callable[[Place], bool]) -> Place | None:
+def find_first(runs: Iterator[Place], is_meant: Callable[[Place], bool]) -> Place | None:
     """Return the first run that is meant: mostly the first of all, so it is read alone."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for number in chain((1,), repeat(AT_ONCE)):
