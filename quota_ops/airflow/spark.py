@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from pwd import getpwuid
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
@@ -26,7 +27,7 @@ from quota_ops.airflow.errors import SparkFailed, log_errors
 from quota_ops.airflow.runs import ClusterFolder, start_folder
 from quota_ops.airflow.tasks import describe_result
 from quota_ops.model.errors import InvalidInput, MissingTool
-from quota_ops.model.runs.stages import StageStatus
+from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failure
 from quota_ops.model.text import counted
 from quota_ops.store.places.place import Place
 
@@ -83,7 +84,7 @@ class SparkDiff(SparkSubmitOperator):
                 raise AirflowSkipException("no cluster was described")
             for folder in described:
                 (folder.place / STAGE.of("diff")).delete()
-            with _record_missing_ends(described):
+            with record_missing_ends(described):
                 self._compare(context, [folder.place for folder in described])
             result = self._describe_results(described)
         _log.info("%s", result)
@@ -189,20 +190,23 @@ def _find_fallback(spark: Connection) -> Connection:
 
 
 @contextmanager
-def _record_missing_ends(folders: Sequence["RunFolder"]) -> Iterator[None]:
+def record_missing_ends(folders: Sequence["RunFolder"]) -> Iterator[None]:
     """Record the end of diff in folders where the job did not.
 
     Raises InvalidInput instead of SparkFailed if the job recorded all ends: the input of some is
     damaged, and another try would find it so again.
     """
+    began = monotonic()
     try:
         yield
     except BaseException as error:
+        status, message = explain_failure(error)
+        failed = StageResult("diff", status, round(monotonic() - began, 3), message)
         ends = [folder.stage_result("diff").status for folder in folders]
         for folder, end in zip(folders, ends, strict=True):
             if end is StageStatus.NOT_RUN:
-                with suppress(type(error)), folder.stage("diff"):
-                    raise
+                with suppress(InvalidInput):  # a failing store must not hide this error
+                    folder.keep_end(failed)
         damaged = [end for end in ends if end is StageStatus.FAILED]
         if isinstance(error, SparkFailed) and damaged and StageStatus.NOT_RUN not in ends:
             raise InvalidInput(

@@ -3,10 +3,13 @@
 import shlex
 import sys
 from pathlib import Path
+from time import sleep
 
 import pytest
 
 from quota_ops.model.errors import InvalidInput
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.folder import RunFolder
 from tests.dag.recording import SUBMIT, record_command, set_connection
 from tests.dag.repository import close_pipes
 from tests.docs.markdown import ROOT, Page
@@ -117,3 +120,22 @@ def test_the_connection_on_the_page(record: Path, monkeypatch: pytest.MonkeyPatc
 
     assert settings == ["=".join(QUIET), "spark.executor.memory=4g", "spark.executor.instances=2"]
     assert others == ["--master", "spark://spark-master:7077", "--name", "default-name"]
+
+
+def test_a_failed_diff_took_the_time_of_its_job(tmp_path: Path) -> None:
+    """A run that Spark did not compare has the time for which the task tried."""
+    from quota_ops.airflow.errors import SparkFailed
+    from quota_ops.airflow.spark import record_missing_ends
+
+    folder = RunFolder(open_place(tmp_path))
+
+    def try_for_a_while() -> None:
+        sleep(0.02)
+        raise SparkFailed("the Spark Connect server does not respond")
+
+    with pytest.raises(SparkFailed), record_missing_ends([folder]):
+        try_for_a_while()
+    end = folder.stage_result("diff")
+    assert end.message == "the Spark Connect server does not respond"
+    assert end.seconds is not None
+    assert end.seconds >= 0.02
