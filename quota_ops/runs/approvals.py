@@ -63,7 +63,8 @@ def _require_review(plan: Plan, decision: Decision, nothing: str) -> None:
     if decision.said is DecisionKind.APPROVED and not decision.reason:
         raise Refused(
             f"{who} approved plan {short} without a reason",
-            f"{nothing} Run again with a reason: it is recorded.",
+            f"{nothing} In Airflow, clear the task approve or trigger a new run, and approve with "
+            "a reason: it is recorded.",
         )
 
 

@@ -158,12 +158,15 @@ def test_nobody_answers(taken: Repository, quotas: Quotas, monkeypatch: pytest.M
     [None, *(pytest.param(other, marks=pytest.mark.matrix) for other in (" \n", 7, {"a": "b"}))],
     ids=repr,
 )
-def test_approved_without_a_reason(taken: Repository, quotas: Quotas, reason: object) -> None:
+def test_approved_without_a_reason(
+    taken: Repository, quotas: Quotas, reason: object, caplog: pytest.LogCaptureFixture
+) -> None:
     """An approval without a reason, which Airflow's API accepts, fails; nothing is written."""
     run = taken.run(RECONCILE, approve(reason, by="a robot"))
     assert (run.state, run.tasks) == ("failed", NOT_APPROVED)
     assert "a robot approved plan" in said(run, "apply")
     assert "without a reason" in said(run, "apply")
+    assert "clear the task approve or trigger a new run, and approve with a reason" in caplog.text
     assert run.folder().decisions() == ()
     assert quotas.stored() == TAKEN_OVER
 
