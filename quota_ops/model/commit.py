@@ -71,6 +71,8 @@ class Changes(Struct, frozen=True):
     commits: tuple[Commit, ...] = ()
     total: int = 0
     failure: str | None = None
+    diverged: bool = False
+    """Whether the commit of the run, or the one below its uncommitted changes, lacks `since`."""
 
 
 def rollback_of(run: str) -> str:

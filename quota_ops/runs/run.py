@@ -114,10 +114,9 @@ def _check(run: Run) -> None:
         must_know_commit=run.must_know_commit,
         skip_invalid=run.skip_invalid,
     )
-    if run.must_know_commit:
-        since = read_last_commit(run.records)
-        found = list_changes(run.cluster_folder, run.folder.about().provenance, since, run.bundle)
-        run.folder.write(CHANGES, found)
+    since = read_last_commit(run.records)
+    found = list_changes(run.cluster_folder, run.folder.about().provenance, since, run.bundle)
+    run.folder.write(CHANGES, found)
 
 
 def _describe(run: Run) -> None:

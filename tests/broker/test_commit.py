@@ -17,6 +17,7 @@ KEY = "producer_byte_rate"
 LINK = re.compile(r'<a href="((?:https:|\.\.)[^"]*)">')
 FIRST: State = {"user=alice": {KEY: 10e6}}
 SECOND: State = {"user=alice": {KEY: 20e6}}
+THIRD: State = {"user=alice": {KEY: 15e6}}
 REFUSAL = """\
 #!/bin/sh
 echo "fatal: detected dubious ownership in repository at '/srv'
@@ -102,6 +103,35 @@ def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
     assert f") with uncommitted changes in team.yaml since {first[:7]}  " in plan.stdout
     assert f"{Guard.WENT_BACK}: commit {first[:7]} was applied before" in plan.stdout
     assert plan.returncode == 1
+
+
+def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
+    """A commit beside the last applied one would undo it unseen: guard went_back blocks it.
+
+    It does so too if the repository does not even have the last applied commit. A shallow clone
+    cannot tell whether one commit contains another, so the guard is silent there.
+    """
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    other = commit_all(repository.folder.parent)
+    blocked = (
+        f"{Guard.WENT_BACK}: commit {other[:7]} does not contain {last[:7]}, which was applied last"
+    )
+
+    plan, reconcile = repository.call("plan", "demo"), repository.call("reconcile", "demo")
+    assert [(run.returncode, blocked in run.stdout) for run in (plan, reconcile)] == [(1, True)] * 2
+
+    git(repository.folder, "reflog", "expire", "--expire=now", "--all")
+    git(repository.folder, "gc", "--quiet", "--prune=now")
+    assert blocked in repository.call("plan", "demo").stdout
+
+    (repository.folder.parent / ".git" / "shallow").write_text(f"{other}\n")
+    plan = repository.call("plan", "demo")
+    assert (plan.returncode, Guard.WENT_BACK in plan.stdout) == (0, False)
 
 
 def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:

@@ -105,7 +105,15 @@ def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
             from_json(Policy, values | {**one, "guards": values["guards"] | one.get("guards", {})})
             for one in case["others"]
         )
-    return EarlierRuns(sum(owned.values()), owned, was, commits, *later, others)
+    return EarlierRuns(
+        sum(owned.values()),
+        owned,
+        was,
+        commits,
+        *later,
+        others,
+        diverged=case.get("diverged", False),
+    )
 
 
 def clients_of(case: dict[str, Any]) -> InventoryEffects | None:

@@ -94,18 +94,24 @@ def list_changes(
     If `since` is None, because none was applied before, all of them count.
     """
     repository = _find_repository(folder, bundle)
-    if repository is None or provenance.commit is None:
-        return Changes(since, failure="the files of this run are not those of a commit")
+    unknown = "the files of this run are not those of a commit"
+    if repository is None or (base := provenance.commit or provenance.base) is None:
+        return Changes(since, failure=unknown)
     if since is not None and not is_git(since):
         return Changes(since, failure="it is not a commit")
     paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
     try:
-        until = repository.resolve(provenance.commit)
-        begin = since and repository.resolve(since)
-        found = repository.commits_since(begin, until, paths)
+        until = repository.resolve(base)
+        diverged = since is not None and repository.lacks(until, since)
+        if provenance.commit is None:
+            return Changes(since, failure=unknown, diverged=diverged)
+        if since is not None and not repository.has(since):
+            failure = "this repository does not have it"
+            return Changes(since, failure=failure, diverged=diverged)
+        found = repository.commits_since(since, until, paths)
     except GitFailed as error:
         return Changes(since, failure=error.message)
-    return Changes(since, tuple(found[:MOST_COMMITS]), len(found))
+    return Changes(since, tuple(found[:MOST_COMMITS]), len(found), diverged=diverged)
 
 
 def _find_repository(folder: Path, bundle: BundleVersion | None) -> Repository | None:

@@ -191,6 +191,18 @@ class Repository(Struct, frozen=True):
         """Return how many commits another commit has that HEAD does not have."""
         return int(self._run("rev-list", "--count", f"HEAD..{target}"))
 
+    def lacks(self, commit: str, other: str) -> bool:
+        """Return whether a commit lacks another; False if a shallow clone cannot tell."""
+        if self._run("rev-parse", "--is-shallow-repository").strip() != b"false":
+            return False
+        beside = ("rev-list", "--count", "--max-count=1", f"{commit}..{other}")
+        return not self.has(other) or self._run(*beside).strip() != b"0"
+
+    def has(self, commit: str) -> bool:
+        """Return whether the repository has a commit."""
+        find = ("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
+        return bool(self._run(*find, accepted=(0, 1, 128)))
+
     def changed_since(self, commit: str) -> list[str]:
         """List the paths that differ from a commit in the checkout, untracked ones included.
 

@@ -131,7 +131,7 @@ class Guard(StrEnum):
     )
     WENT_BACK = (
         "went_back",
-        "A later commit was applied, and the plan does more than restore verified values.",
+        "A commit that this one lacks was applied, and the plan sets more than verified values.",
         _NO_COMMIT,
         Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,
     )

@@ -66,6 +66,8 @@ class EarlierRuns(Struct, frozen=True):
     owner_changes: tuple[OwnerChange, ...] = ()
     """The managed quotas that get a different owner than in the ledger; in a review, than the merge
     base has."""
+    diverged: bool = False
+    """Whether the commit of this run does not contain the one that was applied last."""
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -188,9 +190,14 @@ def _commits_and_policy(
     if messages:
         yield make_finding(Guard.POLICY_CHANGED, "; ".join(messages), what=values)
     # A value that was last verified is not from before the later commit.
-    if commit in earlier.commits[:-1] and not all(row.restores for row in writes):
+    goes_back = not all(row.restores for row in writes)
+    if goes_back and commit in earlier.commits[:-1]:
         last = earlier.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"
+        yield make_finding(Guard.WENT_BACK, message, what=last)
+    elif goes_back and earlier.diverged:
+        last = earlier.commits[-1]
+        message = f"{named(str(commit))} does not contain {short(last)}, which was applied last"
         yield make_finding(Guard.WENT_BACK, message, what=last)
     elif writes and earlier.overtaken_by is not None:
         run = f"this run of {named(str(commit))}"

@@ -12,7 +12,7 @@ from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
 from quota_ops.store.ledger.ledger import read_notes
 from quota_ops.store.places.parquet import read_rows, to_values
-from quota_ops.store.run.files import DESCRIBED, ROLLBACK
+from quota_ops.store.run.files import CHANGES, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 
 _OWNED = ("entity", "key", "owner")
@@ -25,13 +25,15 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     """
     table = folder.read_table(LEDGER)
     owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
-    commits = read_notes(table).commits
+    commits, changes = read_notes(table).commits, folder.find(CHANGES)
+    diverged = changes is not None and changes.diverged and commits[-1] == changes.since
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=read_applied_policy(folder, table),
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
+        diverged=diverged,
         old_ledger=described.old_ledger,
         owner_changes=read_owner_changes(folder),
     )
