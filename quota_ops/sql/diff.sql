@@ -1,7 +1,7 @@
--- Compare Git, the cluster and the ledger for every quota, and classify each difference.
+-- Classify each quota that differs between Git, the cluster and the ledger.
 --
--- In:  desired, actual, ledger, holds, clusters (see quota_ops/model/quotas/tables.py)
--- Out: differences. A row that is in sync and verified in the ledger is left out.
+-- In:  compared (see compare.sql), holds, clusters (see quota_ops/model/quotas/tables.py)
+-- Out: differences
 --
 -- A key has at most one `verified` row: the value that a run read back. Its `intended` rows are the
 -- values that runs were about to send (null = a clear) and that may still arrive. If the cluster
@@ -25,67 +25,24 @@
 --   place        1 for the row that explains the key's value best; the others are left out
 --   is_open      an invalid file declared the key last, or may declare it
 --   is_recalled  owner, file, run and time are those of this row, not of the verified one
-WITH differing AS (
+WITH explained AS (
   SELECT
-    cluster, entity, key,
-    d.value AS desired,
-    a.value AS actual,
-    v.value AS verified,
-    d.owner, d.reason, d.file, d.line,
-    d.derivation, d.until, d.returns_to, d.brokers,
-    v.returns_to AS verified_returns_to,
-    v.owner AS verified_owner, v.file AS verified_file, v.commit AS verified_commit,
-    v.run AS verified_run, v.at AS verified_at,
-    -- The number of the intents that no later run has replaced or verified, if there are any.
-    CASE
-      WHEN i.last_number > COALESCE(v.sequence, CASE WHEN v.state IS NULL THEN -1 ELSE 0 END)
-        THEN i.last_number
-    END AS current_number,
-    a.in_scope,
-    a.hands_off
-  FROM desired AS d
-  FULL OUTER JOIN actual AS a USING (cluster, entity, key)
-  FULL OUTER JOIN (SELECT * FROM ledger WHERE state = 'verified') AS v USING (cluster, entity, key)
-  FULL OUTER JOIN (
-    SELECT cluster, entity, key, MAX(COALESCE(sequence, 0)) AS last_number
-    FROM ledger
-    WHERE state IN ('intended', 'altered')
-    GROUP BY cluster, entity, key
-  ) AS i USING (cluster, entity, key)
-  -- What follows is computed only for these rows: for few, unless much differs.
-  WHERE
-    (d.value IS NULL AND COALESCE(a.value, v.value) IS NOT NULL)
-    OR d.value IS DISTINCT FROM a.value
-    OR d.value IS DISTINCT FROM v.value
-    OR i.last_number > COALESCE(v.sequence, CASE WHEN v.state IS NULL THEN -1 ELSE 0 END)
-),
-
-memories AS (
-  SELECT *
-  FROM ledger
-  WHERE state IN ('cleared', 'intended', 'altered') -- a condition of its own, so Spark reads no other rows
-),
-
-explained AS (
-  SELECT
-    d.*,
-    r.state IS NOT NULL AND r.value IS NOT DISTINCT FROM d.actual
+    r.*,
+    r.memory_state IS NOT NULL AND r.recalled_value IS NOT DISTINCT FROM r.actual
     AND MAX(
       CASE
-        WHEN r.state = 'altered' AND COALESCE(r.sequence, 0) = d.current_number AND r.value = d.actual
+        WHEN r.memory_state = 'altered' AND COALESCE(r.recalled_sequence, 0) = r.current_number
+          AND r.recalled_value = r.actual
           THEN 1
       END
-    ) OVER (PARTITION BY d.cluster, d.entity, d.key) IS NULL AS is_back,
-    r.state = 'intended' AND COALESCE(r.sequence, 0) IS NOT DISTINCT FROM d.current_number AS is_current,
+    ) OVER (PARTITION BY r.cluster, r.entity, r.key) IS NULL AS is_back,
+    r.memory_state = 'intended' AND COALESCE(r.recalled_sequence, 0) IS NOT DISTINCT FROM r.current_number
+      AS is_current,
     CASE
-      WHEN r.state IS DISTINCT FROM 'altered' THEN r.state
-      WHEN COALESCE(r.sequence, 0) IS DISTINCT FROM d.current_number THEN 'intended'
-    END AS recalled_state,
-    r.value AS recalled_value, r.returns_to AS recalled_returns_to,
-    r.owner AS recalled_owner, r.file AS recalled_file, r.commit AS recalled_commit,
-    r.run AS recalled_run, r.at AS recalled_at
-  FROM differing AS d
-  LEFT JOIN memories AS r ON d.cluster = r.cluster AND d.entity = r.entity AND d.key = r.key
+      WHEN r.memory_state IS DISTINCT FROM 'altered' THEN r.memory_state
+      WHEN COALESCE(r.recalled_sequence, 0) IS DISTINCT FROM r.current_number THEN 'intended'
+    END AS recalled_state
+  FROM compared AS r
 ),
 
 sides AS (

@@ -16,7 +16,7 @@ from quota_ops.model.history.history import DRIFTS, UNSENT
 from quota_ops.model.moment import timed
 from quota_ops.model.quotas.difference import HISTORY_KINDS
 from quota_ops.model.quotas.rows import OverrideRow
-from quota_ops.model.quotas.tables import DESIRED, OVERRIDES, Table
+from quota_ops.model.quotas.tables import CLUSTERS, DESIRED, HOLDS, OVERRIDES, Table
 from quota_ops.model.runs.outcome import ATTEMPTED
 from quota_ops.precedence.overrides import DeclaredQuota, OtherQuota, find_overrides
 from quota_ops.sql import text
@@ -48,36 +48,42 @@ class EmbeddedEngine:
     def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, ...]:
         """Return the tables RESULTS, computed from all files of each side."""
         with open_database() as db:
-            for table, places in sides.items():
-                rows = (parquet.from_bytes(table, read_file(place), str(place)) for place in places)
-                db.register(table.name, pa.concat_tables(rows))
-            with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
-                db.execute(f"CREATE TABLE differences AS {text.read_sql('diff')}")
-            return _complete(db)
+            for table in SIDES:
+                _register(db, table, sides[table])
+            db.execute(f"CREATE VIEW compared AS {text.read_sql('compare')}")
+            return _judge(db)
 
 
-def complete(differences: pa.Table, desired: Place) -> tuple[pa.Table, ...]:
-    """Return RESULTS of what another engine compared, with the file of DESIRED."""
+def judge(compared: pa.Table, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, ...]:
+    """Return RESULTS of what compare.sql returned on another engine, with the files it compared."""
     with open_database() as db:
-        db.register("differences", differences)
-        return _complete(db, desired)
+        db.register("compared", compared)
+        for table in (HOLDS, CLUSTERS):
+            _register(db, table, sides[table])
+        return _judge(db, sides[DESIRED])
 
 
-def _complete(db: duckdb.DuckDBPyConnection, unread: Place | None = None) -> tuple[pa.Table, ...]:
-    """Return RESULTS of the table `differences`; `unread` is the file of `desired`, if not read."""
+def _register(db: duckdb.DuckDBPyConnection, table: Table[Any], places: Sequence[Place]) -> None:
+    rows = (parquet.from_bytes(table, read_file(place), str(place)) for place in places)
+    db.register(table.name, pa.concat_tables(rows))
+
+
+def _judge(db: duckdb.DuckDBPyConnection, unread: Sequence[Place] = ()) -> tuple[pa.Table, ...]:
+    """Return RESULTS of the table `compared`; `unread` are the files of `desired`, if not read."""
+    with timed(_log, logging.DEBUG, "diff.sql"):
+        db.execute(f"CREATE TABLE differences AS {text.read_sql('diff')}")
     db.execute(f"CREATE TABLE others AS {text.OTHER_QUOTAS}")
     others = [OtherQuota(*row) for row in db.execute("FROM others").fetchall()]
     rows: list[OverrideRow] = []
     if any(other.side for other in others):
         with timed(_log, logging.DEBUG, "overrides"):
             if unread:
-                rows_of_git = parquet.from_bytes(DESIRED, read_file(unread), str(unread))
-                db.register("desired", rows_of_git)
+                _register(db, DESIRED, unread)
             declared = db.execute(text.DECLARED_QUOTAS).fetchall()
             rows = find_overrides(others, starmap(DeclaredQuota, declared))
     overrides = parquet.from_rows(OVERRIDES, rows)
     db.register("overrides", overrides)
-    with timed(_log, logging.DEBUG, "batches.sql in DuckDB"):
+    with timed(_log, logging.DEBUG, "batches.sql"):
         return overrides, db.sql(text.batches_text()).to_arrow_table()
 
 

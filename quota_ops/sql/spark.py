@@ -13,17 +13,17 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from msgspec.structs import replace
+import pyarrow.parquet as pq
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from quota_ops.model.errors import MissingTool, QuotaOpsError
 from quota_ops.model.moment import timed
-from quota_ops.model.quotas.tables import CLUSTERS, DESIRED, DIFFERENCES, HOLDS, Table
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER, Table
 from quota_ops.sql import text
 from quota_ops.sql.attempt import DiffAttempt
-from quota_ops.sql.embedded import complete
+from quota_ops.sql.embedded import judge
 from quota_ops.sql.job import RESULTS, SIDES, ComparedRun, EngineFailed
 from quota_ops.sql.spark_archive import KEEP_CODE, SMALL_JVM, driver_options
 from quota_ops.sql.spark_connect import ADDRESS, connect, explain_failure
@@ -33,12 +33,12 @@ from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 
 _log = logging.getLogger(__name__)
-COMPARED = replace(DIFFERENCES, name="_compared")
-"""The differences before overriding rows are marked, and batches numbered."""
-_COMPLETED = 4
-"""Of how many runs the driver completes the differences at the same time."""
-SMALL_SIDES = (HOLDS, CLUSTERS)
-"""What the driver reads through the store: few rows for each cluster."""
+COMPARED = "_compared"
+"""The folder of what compare.sql returns."""
+_JUDGED = 4
+"""Of how many runs the driver judges the rows at the same time."""
+LARGE_SIDES = (DESIRED, ACTUAL, LEDGER)
+"""What executors read; the driver reads the others through the store: few rows for each cluster."""
 LARGE_JVM = "-XX:+UseSerialGC"
 SMALL_BYTES = 1_000_000
 """Bytes of Parquet, about 50,000 rows, below which planning and compiling is most of the work."""
@@ -62,18 +62,16 @@ class SparkEngine:
     def diff(self, runs: Sequence[ComparedRun]) -> None:
         """Write the tables RESULTS to each run folder.
 
-        Executors read the large sides and write what differs. The driver completes that, run by
-        run. Raises EngineFailed, and InvalidInput if another attempt for one of the runs ended
-        first.
+        Executors read the large sides and write what differs. The driver judges that, run by run.
+        Raises EngineFailed, and InvalidInput if another attempt for one of the runs ended first.
         """
-        sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
+        sides = {table: [run.folder / table.file for run in runs] for table in LARGE_SIDES}
         is_small = len(runs) == 1 and measure_sides([runs[0].folder]) < SMALL_BYTES
         with DiffAttempt.begin(runs) as attempt:
             folders = {run.cluster: str(number) for number, run in enumerate(runs)}
             self.compare(sides, folders, attempt.place, SMALL_RUN if is_small else {})
-            with ThreadPoolExecutor(_COMPLETED) as threads:  # waits for the store
-                desired = sides[DESIRED]
-                for _ in threads.map(partial(_complete, attempt.place), folders.values(), desired):
+            with ThreadPoolExecutor(_JUDGED) as threads:  # waits for the store
+                for _ in threads.map(partial(_judge_run, attempt.place), folders.values(), runs):
                     pass
             attempt.publish()
 
@@ -84,9 +82,9 @@ class SparkEngine:
         to: Place,
         settings: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """Write COMPARED to `to`/TABLE/folder=NAME; `folders` has names by cluster.
+        """Write what compare.sql returns to `to`/COMPARED/folder=NAME.
 
-        Each folder has one file, in order. A cluster without rows gets none.
+        `folders` has names by cluster. Each folder has one file; a cluster without rows gets none.
         """
         # A broadcast passes through the driver, and Spark chooses it by compressed size, which says
         # little about memory. So only tables with a hint are broadcast.
@@ -101,30 +99,14 @@ class SparkEngine:
     def _compare(
         self, sides: Mapping[Table[Any], Sequence[Place]], folders: Mapping[str, str], to: Place
     ) -> None:
-        for table, places in sides.items():
-            self._read_side(table, places).createOrReplaceTempView(table.name)
+        for table in LARGE_SIDES:
+            self._read_parquet(table, *sides[table]).createOrReplaceTempView(table.name)
         names = pa.table({"cluster": list(folders), "folder": list(folders.values())})
         by_cluster = self._spark.createDataFrame(names).hint("broadcast")
-        with timed(_log, logging.DEBUG, "diff.sql in Spark"):
-            found = self._spark.sql(text.read_sql("diff")).join(by_cluster, "cluster")
-            rows = found.select("folder", *COMPARED.names).repartition("folder")
-            rows = rows.sortWithinPartitions("folder", "cluster", "entity", "key")
-            write = rows.write.partitionBy("folder").option("maxRecordsPerFile", 0)
-            write.parquet(hadoop_uri(to / COMPARED.name))
-
-    def _read_side(self, table: Table[Any], places: Sequence[Place]) -> DataFrame:
-        """Return a side: a small one through the store, a large one read by the executors."""
-        if table in SMALL_SIDES:
-            plain = [
-                parquet.from_bytes(table, read_file(place), str(place)).cast(
-                    parquet.arrow_schema(table)
-                )
-                for place in places
-            ]
-            # Spark loses rows of a table in which some chunks are empty.
-            rows = pa.concat_tables(plain).combine_chunks()
-            return self._spark.createDataFrame(rows, spark_schema(table)).hint("broadcast")
-        return self._read_parquet(table, *places)
+        with timed(_log, logging.DEBUG, "compare.sql in Spark"):
+            rows = self._spark.sql(text.read_sql("compare")).join(by_cluster, "cluster")
+            write = rows.repartition("folder").write.partitionBy("folder")
+            write.option("maxRecordsPerFile", 0).parquet(hadoop_uri(to / COMPARED))
 
     def _read_parquet(self, table: Table[Any], *places: Place) -> DataFrame:
         """Read files that must all exist and be undamaged, whatever the session's settings."""
@@ -133,13 +115,14 @@ class SparkEngine:
         return read.parquet(*map(hadoop_uri, places))
 
 
-def _complete(attempt: Place, folder: str, desired: Place) -> None:
+def _judge_run(attempt: Place, folder: str, run: ComparedRun) -> None:
     """Write RESULTS of the rows of COMPARED in a folder, if it has any."""
-    written = attempt / COMPARED.name / f"folder={folder}"
+    written = attempt / COMPARED / f"folder={folder}"
     for name in written.list():
         if name.endswith(".parquet"):
-            rows = parquet.from_bytes(COMPARED, read_file(written / name), str(written))
-            for table, found in zip(RESULTS, complete(rows, desired), strict=True):
+            rows = pq.read_table(pa.BufferReader(read_file(written / name)))
+            sides = {table: [run.folder / table.file] for table in SIDES}
+            for table, found in zip(RESULTS, judge(rows, sides), strict=True):
                 content = parquet.to_bytes(table, parquet.conform(table, found))
                 (attempt / table.name / f"folder={folder}" / "part-0.parquet").replace(content)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from uuid import uuid4
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from quota_ops.model.quotas.difference import Action, Difference, Kind
@@ -20,7 +21,7 @@ from quota_ops.model.quotas.tables import (
     LEDGER,
     Table,
 )
-from quota_ops.sql.embedded import EmbeddedEngine, complete
+from quota_ops.sql.embedded import EmbeddedEngine, judge
 from quota_ops.sql.job import RESULTS, SIDES
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import open_place
@@ -97,8 +98,7 @@ def decide_all(
     assert len(files) <= 1
     if not files:
         return [parquet.from_rows(table, []) for table in RESULTS]
-    compared = parquet.from_bytes(DIFFERENCES, files[0].read_bytes(), str(files[0]))
-    return list(complete(compared, places[DESIRED][0]))
+    return list(judge(pq.read_table(files[0], partitioning=None), places))
 
 
 def decide_clusters(

@@ -120,7 +120,7 @@ def test_spark_reads_each_side_once(
     """Spark reads Git and the cluster once, and each state of the ledger without other rows."""
     diff_runs(spark, [open_place(put(tmp_path, "demo"))])
 
-    plan = session.sql(text.read_sql("diff"))._jdf.queryExecution().optimizedPlan().toString()  # noqa: SLF001 - Spark prints plans only to a screen
+    plan = session.sql(text.read_sql("compare"))._jdf.queryExecution().optimizedPlan().toString()  # noqa: SLF001 - Spark prints plans only to a screen
     assert len(re.findall(r"\bRelation \[", plan)) == 5
     for rows in ("= verified", "IN (intended,altered)", "IN (cleared,intended,altered)"):
         assert rows in plan
