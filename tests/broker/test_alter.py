@@ -341,7 +341,8 @@ def test_a_standstill_is_said(policy: str, why: str, cluster: Cluster) -> None:
         "standstill"
     ]
 
-    words = rf"demo is {why}\. alter writes anyway; no reconcile reverts it before that ends\."
+    back = "no reconcile of these files reverts it before that ends"
+    words = rf"demo is {why}\. alter writes anyway; {back}\."
     assert re.search(rf"^{words}$", result.stdout, re.MULTILINE)
     assert re.fullmatch(why, told)
     assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}

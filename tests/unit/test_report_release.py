@@ -149,7 +149,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
     """A pause, a freeze or a hold prevents the write after an adoption or release."""
     held = [hold(ANY_USER)]
     differs = Adoption("user=alice", "producer_byte_rate", 5.0, ROW, None)
-    same = ROW._replace(value=5.0)
+    same, while_paused = ROW._replace(value=5.0), "while the cluster is paused: a move"
 
     assert [
         format_adopted(adoption, git(*declared, known=[OUT], why=why, holds=holds))
@@ -163,11 +163,11 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
         )
     ] == [
         f"team.yaml:3 declares 7 B/s: the next reconcile sets it{UNLESS}",
-        "team.yaml:3 declares 7 B/s: no reconcile sets it while the cluster is paused: a move",
+        f"team.yaml:3 declares 7 B/s: no reconcile of these files sets it {while_paused}",
         f"team.yaml:3 declares 7 B/s: no reconcile sets it while it is {held[0].text}",
         (
-            "Git does not declare it, and the ledger has this value: no reconcile clears it while "
-            "the cluster is paused: a move"
+            "Git does not declare it, and the ledger has this value: "
+            f"no reconcile of these files clears it {while_paused}"
         ),
         "as team.yaml:3 declares",
         "not adopted: protected",
@@ -177,7 +177,7 @@ def test_no_reconcile_is_promised_while_nothing_may_be_written() -> None:
         for rows, why in (([same], None), ([same], PAUSED), ([ROW], None))
     ] == [
         "as team.yaml:3 declares: the next reconcile manages it",
-        "as team.yaml:3 declares: no reconcile manages it while the cluster is paused: a move",
+        f"as team.yaml:3 declares: no reconcile of these files manages it {while_paused}",
         "team.yaml:3 declares 7 B/s: guard takeover blocks the run that would set it",
     ]
     policy = Policy("demo", "id", "demo", paused="a move")

@@ -136,7 +136,7 @@ class OneOff:
         if hold is not None:
             return f"no reconcile {does} while it is {hold.text}"
         if self._standstill is not None:
-            return f"no reconcile {does} while the cluster is {self._standstill}"
+            return f"no reconcile of these files {does} while the cluster is {self._standstill}"
         return None
 
     @property

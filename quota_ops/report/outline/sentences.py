@@ -43,7 +43,7 @@ def describe_standstill(plan: Plan) -> str:
 
 def altered_at_standstill(cluster: str, why: str) -> str:
     """Return the note that alter writes during a pause or a freeze, and reconcile does not."""
-    back = "no reconcile reverts it before that ends"
+    back = "no reconcile of these files reverts it before that ends"
     return escape_text(f"{cluster} is {why}. alter writes anyway; {back}.")
 
 
