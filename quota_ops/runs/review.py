@@ -295,6 +295,7 @@ def _add_policies(
         policy=base or known.policy,
         commits=(),
         overtaken_by=None,
+        lacks=None,
         owner_changes=(*found.owner_changes, *unapplied),
         others=others,
     )

@@ -106,13 +106,7 @@ def earlier_runs_of(case: dict[str, Any]) -> EarlierRuns:
             for one in case["others"]
         )
     return EarlierRuns(
-        sum(owned.values()),
-        owned,
-        was,
-        commits,
-        *later,
-        others,
-        diverged=case.get("diverged", False),
+        sum(owned.values()), owned, was, commits, *later, others, lacks=case.get("lacks")
     )
 
 

@@ -66,8 +66,8 @@ class EarlierRuns(Struct, frozen=True):
     owner_changes: tuple[OwnerChange, ...] = ()
     """The managed quotas that get a different owner than in the ledger; in a review, than the merge
     base has."""
-    diverged: bool = False
-    """Whether the commit of this run does not contain the one that was applied last."""
+    lacks: str | None = None
+    """The commit that was applied last, if that of this run does not contain it."""
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -195,10 +195,10 @@ def _commits_and_policy(
         last = earlier.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"
         yield make_finding(Guard.WENT_BACK, message, what=last)
-    elif goes_back and earlier.diverged:
-        last = earlier.commits[-1]
-        message = f"{named(str(commit))} does not contain {short(last)}, which was applied last"
-        yield make_finding(Guard.WENT_BACK, message, what=last)
+    elif goes_back and earlier.lacks is not None:
+        what = f"{named(str(commit))} does not contain {short(earlier.lacks)}"
+        message = f"{what}, which was applied last"
+        yield make_finding(Guard.WENT_BACK, message, what=earlier.lacks)
     elif writes and earlier.overtaken_by is not None:
         run = f"this run of {named(str(commit))}"
         message = f"{short(earlier.overtaken_by)} was applied after {run} began"

@@ -26,14 +26,14 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     table = folder.read_table(LEDGER)
     owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
     commits, changes = read_notes(table).commits, folder.find(CHANGES)
-    diverged = changes is not None and changes.diverged and commits[-1] == changes.since
+    is_diverged = changes is not None and changes.diverged and commits[-1:] == (changes.since,)
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=read_applied_policy(folder, table),
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
-        diverged=diverged,
+        lacks=commits[-1] if is_diverged else None,
         old_ledger=described.old_ledger,
         owner_changes=read_owner_changes(folder),
     )
