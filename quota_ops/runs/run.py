@@ -25,8 +25,9 @@ from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report.end_record import find_audit_connection
-from quota_ops.stages.succession import begin, read_last_commit
+from quota_ops.stages.succession import begin
 from quota_ops.stages.verify.record import mark_superseded
+from quota_ops.store.ledger.ledger import last, read_notes
 from quota_ops.store.places.run_store import ClusterStore, RunStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
@@ -114,8 +115,9 @@ def _check(run: Run) -> None:
         must_know_commit=run.must_know_commit,
         skip_invalid=run.skip_invalid,
     )
-    since = read_last_commit(run.records)
-    found = list_changes(run.cluster_folder, run.folder.about().provenance, since, run.bundle)
+    notes, provenance = read_notes(last(run.records).table), run.folder.about().provenance
+    since = notes.commits[-1] if notes.commits else None
+    found = list_changes(run.cluster_folder, provenance, since, run.bundle, notes.equal)
     run.folder.write(CHANGES, found)
 
 

@@ -134,6 +134,48 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
     assert (plan.returncode, Guard.WENT_BACK in plan.stdout) == (0, False)
 
 
+def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:
+    """A branch that lacks the last applied commit does not count as applied while it is held."""
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+    hold = ("--names", "user=alice", "--until", "2h", "--reason", "night")
+    assert repository.call("hold", "demo", *hold).returncode == 0
+    assert repository.call("reconcile", "demo").returncode == 0
+    assert repository.call("release", "demo", *hold[:2]).returncode == 0
+
+    ended = repository.call("reconcile", "demo")
+
+    assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (1, True)
+
+
+@pytest.mark.parametrize("declared", [FIRST, SECOND])
+def test_a_commit_beside_one_that_declares_the_same(repository: Lab, declared: State) -> None:
+    """A commit that contains neither the last one nor one that declares the same is blocked.
+
+    Two commits declare the same as long as a value that differs has only been changed by hand.
+    """
+    assert repository.call("reconcile", "demo").returncode == 0
+    first = head(repository.folder)
+    repository.put(declared)
+    repository.desire(declared)
+    (repository.folder / "README.md").write_text("more")
+    commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+
+    ended = repository.call("plan", "demo")
+
+    blocked = declared != FIRST
+    assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (int(blocked), blocked)
+
+
 def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
     """If Git refuses, a command that only reads gives the reason.
 

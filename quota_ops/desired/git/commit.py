@@ -1,7 +1,7 @@
 """The commit of a run: a cluster's files as read, compared with the checked-out commit."""
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from hashlib import sha1, sha256
@@ -87,11 +87,16 @@ def read_with_commit(
 
 
 def list_changes(
-    folder: Path, provenance: Provenance, since: str | None, bundle: BundleVersion | None
+    folder: Path,
+    provenance: Provenance,
+    since: str | None,
+    bundle: BundleVersion | None,
+    equal: Sequence[str] = (),
 ) -> Changes:
     """List the commits that changed a cluster's files since a commit, up to that of a run.
 
-    If `since` is None, because none was applied before, all of them count.
+    If `since` is None, because none was applied before, all of them count. A run of a commit that
+    contains one of `equal` contains what `since` has applied.
     """
     repository = _find_repository(folder, bundle)
     unknown = "the files of this run are not those of a commit"
@@ -102,7 +107,8 @@ def list_changes(
     paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
     try:
         until = repository.resolve(base)
-        diverged = since is not None and repository.lacks(until, since)
+        known = () if since is None else (since, *equal)
+        diverged = bool(known) and all(repository.lacks(until, commit) for commit in known)
         if provenance.commit is None:
             return Changes(since, failure=unknown, diverged=diverged)
         if since is not None and not repository.has(since):

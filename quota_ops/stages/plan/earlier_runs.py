@@ -26,14 +26,16 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     table = folder.read_table(LEDGER)
     owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
     commits, changes = read_notes(table).commits, folder.find(CHANGES)
-    is_diverged = changes is not None and changes.diverged and commits[-1:] == (changes.since,)
+    own, newest = folder.about().commit, commits[-1] if commits else None
+    # One that was applied between check and describe is not in what check compared.
+    is_late = changes is not None and newest not in {None, own, changes.since}
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=read_applied_policy(folder, table),
         commits=commits,
-        overtaken_by=find_overtaking_commit(folder, commits),
-        lacks=commits[-1] if is_diverged else None,
+        overtaken_by=newest if is_late else find_overtaking_commit(folder, commits),
+        lacks=newest if changes is not None and changes.diverged else None,
         old_ledger=described.old_ledger,
         owner_changes=read_owner_changes(folder),
     )

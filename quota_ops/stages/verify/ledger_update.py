@@ -15,7 +15,7 @@ from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
 from quota_ops.stages.verify.brokers import ReadBack
 from quota_ops.store.ledger import ledger
-from quota_ops.store.run.files import ROLLBACK
+from quota_ops.store.run.files import CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
 
@@ -68,11 +68,12 @@ def update_ledger(
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     follows_git = is_last and not waits
-    # What holds of an earlier commit keep from being written is still to be blocked afterwards.
-    is_held = run.about.commit in commits[:-1] and all(
-        row.restores for row in run.differences if row.action in WRITES
-    )
-    is_held &= any(row.action is Action.HELD for row in run.differences)
+    restores = all(row.restores for row in run.differences if row.action in WRITES)
+    # What holds keep a commit from writing that lacks the last one is still to be blocked later.
+    changes = folder.find(CHANGES)
+    is_behind = run.about.commit in commits[:-1] or (changes is not None and changes.diverged)
+    is_held = any(row.action is Action.HELD for row in run.differences)
+    counts = follows_git and not (restores and is_behind and is_held)
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.confirm(known, rows)
@@ -88,7 +89,8 @@ def update_ledger(
         folder.records,
         edit,
         policy=run.policy if follows_git else None,
-        commit=run.about.commit if follows_git and not is_held else None,
+        commit=run.about.commit if counts else None,
+        is_held=is_held,
         sequence=number,
         brokers=brokers,
     )

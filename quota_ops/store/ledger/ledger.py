@@ -7,7 +7,7 @@ undoes another's rows, and the previous file is the backup.
 
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from quota_ops.model.clusters.cluster_facts import NO_BROKERS, KnownBrokers
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.ledger import ledger_end
@@ -28,7 +28,7 @@ from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ClusterStore, safe_name
 from quota_ops.store.places.written_by import NewerFile, OtherForm, explain_newer
 
-COMMITS_KEPT = 1000
+COMMITS_KEPT, EQUAL_KEPT = 1000, 20
 
 
 class Notes(Struct, frozen=True):
@@ -38,6 +38,8 @@ class Notes(Struct, frozen=True):
     """The policy that was last applied, in the form of `model.stored`."""
     commits: tuple[str, ...] = ()
     """The commits that were applied, the newest at the end."""
+    equal: tuple[str, ...] = ()
+    """The commits before the newest that declare the same."""
     brokers: KnownBrokers = NO_BROKERS
     """The brokers of the last verified run."""
     applied_by: int | None = None
@@ -205,6 +207,7 @@ def change(
     *,
     policy: Policy | None = None,
     commit: str | None = None,
+    is_held: bool = False,
     brokers: KnownBrokers | None = None,
     sequence: int | None = None,
 ) -> str | None:
@@ -213,6 +216,8 @@ def change(
     `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
     first. `policy` and `commit` are recorded as the last applied ones, unless a run with a larger
     number than `sequence` has recorded its own, and `brokers` as those of the last verified run.
+    If no managed value changes, and holds kept none from changing (`is_held`), the commit declares
+    the same as the one before.
     Raises InvalidInput like `read`, and, after the change, if its
     name cannot be recorded outside the folder: the next run could not recognize an older copy.
     """
@@ -224,6 +229,11 @@ def change(
         if is_last := (sequence or 0) >= (noted.applied_by or 0):
             of_now = noted.policy if policy is None else to_json(Policy, policy)
             noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
+            if policy is not None and (is_held or _managed(before.rows) != _managed(rows.values())):
+                noted = replace(noted, equal=())
+            elif noted.commits != before.notes.commits:
+                equal = (*noted.equal, *before.notes.commits[-1:])[-EQUAL_KEPT:]
+                noted = replace(noted, equal=equal)
         ledger_edits.drop_absences(rows)
         after = Ledger(before.file, tuple(rows[key] for key in sorted(rows)), noted)
         if after == before and before.file is not None:
@@ -252,6 +262,10 @@ def _add_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
     if commit is None or commits[-1:] == (commit,):
         return commits
     return (*(earlier for earlier in commits if earlier != commit), commit)[-COMMITS_KEPT:]
+
+
+def _managed(rows: Iterable[LedgerRow]) -> set[tuple[Key, float | None]]:
+    return {(row.id, row.value) for row in rows if row.state == ledger_edits.VERIFIED}
 
 
 def _is_end(records: ClusterStore, file: str | None) -> bool:
