@@ -111,7 +111,7 @@ class Report(About, frozen=True, eq=False, dict=True, kw_only=True):
     repository: Repository | None = None
     """Where people can see the files that the run read, if that is known."""
     changes: Changes | None = None
-    """The commits since the last applied one; None for a run that may not write."""
+    """The commits since the last applied one; None for a run that does not check files."""
     looked: str | None = None
     """When verify, or else describe, read the cluster; None if nothing was read."""
     promises: tuple[Promises, ...] = ()
