@@ -116,11 +116,18 @@ class SparkEngine:
 
 
 def _judge_run(attempt: Place, folder: str, run: ComparedRun) -> None:
-    """Write RESULTS of the rows of COMPARED in a folder, if it has any."""
+    """Write RESULTS of the rows of COMPARED in a folder, if it has any.
+
+    Raises EngineFailed if the rows cannot be read.
+    """
     written = attempt / COMPARED / f"folder={folder}"
     for name in written.list():
         if name.endswith(".parquet"):
-            rows = pq.read_table(pa.BufferReader(read_file(written / name)))
+            try:
+                rows = pq.read_table(pa.BufferReader(read_file(written / name)))
+            except (pa.ArrowInvalid, OSError) as error:
+                where = f"the result of Spark {written / name}"
+                raise EngineFailed(f"{where} cannot be read: {error}") from error
             sides = {table: [run.folder / table.file] for table in SIDES}
             for table, found in zip(RESULTS, judge(rows, sides), strict=True):
                 content = parquet.to_bytes(table, parquet.conform(table, found))

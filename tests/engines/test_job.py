@@ -1,8 +1,9 @@
 """Input and results that a diff rejects."""
 
+import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -13,12 +14,16 @@ from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, OVERRIDES, Table
 from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import ComparedRun, Engine, SomeDamaged, diff_runs
+from quota_ops.sql.job import ComparedRun, Engine, EngineFailed, SomeDamaged, diff_runs
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.folder import RunFolder
 from tests.engines.runs import SPARK_IN_MATRIX, batches, differences, put
+from tests.places import on_disk
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROW = ("user=a", "producer_byte_rate", 1.0)
 
@@ -70,6 +75,26 @@ def test_results_are_held_against_their_table(tmp_path: Path) -> None:
     assert told.startswith("differences is not a differences table: entity is missing, must be ")
     assert told.count("; ") == len(DIFFERENCES.columns) - 2
     assert "; kind is int64, must be string; " in told
+    assert not RunFolder(open_place(folder)).has(DIFFERENCES.file)
+
+
+def test_a_result_that_is_cut_short(session: "SparkSession", tmp_path: Path) -> None:
+    """If what Spark wrote cannot be read, the engine failed, and no run has a result."""
+    from quota_ops.sql.spark import COMPARED, SparkEngine  # noqa: PLC0415 - a JVM
+
+    class Cut(SparkEngine):
+        """Spark on a disk that loses the ends of files."""
+
+        def compare(self, sides: Any, folders: Any, to: Place, settings: Any = None) -> None:
+            super().compare(sides, folders, to, settings)
+            for file in on_disk(to / COMPARED).rglob("part-*.parquet"):
+                os.truncate(file, file.stat().st_size // 2)
+
+    folder = put(tmp_path, "c", desired=[DesiredRow("c", *ROW, None, None, "f", 1)])
+
+    with pytest.raises(EngineFailed, match=r"^the result of Spark .*\.parquet cannot be read: "):
+        diff_runs(Cut(session), [open_place(folder)])
+
     assert not RunFolder(open_place(folder)).has(DIFFERENCES.file)
 
 
