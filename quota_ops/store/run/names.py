@@ -28,7 +28,7 @@ def find_run(
 ) -> RunFolder:
     """Return the run for `last`, a name, a unique part of a name, or an address.
 
-    A folder of the working directory counts if its path begins with `./` or no run has that name.
+    A path needs a `/`. Unless it begins with `/`, `./`, `../` or `~`, runs of that name come first.
 
     With CLUSTER/ before it, a name or an id, only that cluster's runs count; `own` is as in
     `find_cluster`. With `last_write`, `last` is the last run that wrote to a cluster. Raises
