@@ -52,6 +52,7 @@ def run_stages(run: Run, stages: Sequence[str]) -> None:
     The plan lists the guards that block, so any other error is raised in preference to theirs.
     Raises Claimed, and runs no further stage, when another process applies the run.
     """
+    run = replace(run, folder=run.folder.with_cache())  # `list_sent` reads it
     errors: list[QuotaOpsError] = []
     remaining: set[str] = set(stages)
     with ExitStack() as claims:

@@ -234,8 +234,7 @@ def run_stage(run: Run, stage: str) -> None:
 
     A stage that cannot reach the cluster is recorded as failed.
     """
-    if run.folder.kept is None:
-        run = replace(run, folder=run.folder.with_cache())
+    run = replace(run, folder=run.folder.with_cache())
     with run.folder.stage(stage), _without_garbage_collection():
         STAGE_FUNCTIONS[stage](run)
 

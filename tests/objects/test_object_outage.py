@@ -17,7 +17,7 @@ from quota_ops.store.places.object_client import open_client
 from quota_ops.store.places.run_store import find_run_store
 from tests.cli.test_screens import KEY
 from tests.faults.table import ALL
-from tests.lab import Lab
+from tests.lab import Lab, error_of
 from tests.objects.proxy import Faults
 
 RETRIES = object_client.MOST_RETRIES
@@ -83,6 +83,18 @@ def test_a_run_names_what_it_sent(
         in ended.stderr
     )
     assert f"This run is demo/{run.place.name}.\n" in ended.stderr
+
+
+def test_a_task_names_what_it_sent(lab: Lab, address: str, faults: Faults) -> None:
+    """If the store fails as apply ends, the error of a DAG's task apply names what was sent."""
+    lab = replace(lab, address=address)
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    run = lab.planned()
+    faults.outage_at = ("stage-apply.json", 2)
+
+    error = error_of(run, ("apply",))
+
+    assert error.message.endswith("the store is overloaded. Sent before that: 1 key accepted")
 
 
 @pytest.mark.parametrize("name", ["clusters.parquet", "differences.parquet", "applied.json"])

@@ -66,7 +66,7 @@ class RunFolder:
 
         It reads no artifact twice, even if another process changes the file meanwhile.
         """
-        return dataclasses.replace(self, kept={})
+        return self if self.kept is not None else dataclasses.replace(self, kept={})
 
     def read_cached(self, what: str | Table[Any], read: Callable[[], Parsed]) -> Parsed:
         """Return a parsed artifact: the remembered one, or else the result of `read`."""
