@@ -169,7 +169,8 @@ def test_a_run_is_of_one_cluster_id(tmp_path: Path) -> None:
     """Two schedulers with one store, DAG id and time do not continue each other's run."""
     store = RunStore(open_place(tmp_path / "store"))
     for cluster_id in (EU, EU):
-        run = RunFolder.start(store.new_run("prod", "run"), cluster="prod", commit=None)
+        place = store.new_run("prod", "run")
+        run = RunFolder.start(place, cluster="prod", commit=None, dag_id="reconcile_prod")
         run.leave_policy(Policy("prod", cluster_id, "prod"))
 
     with pytest.raises(InvalidInput) as raised:

@@ -1,5 +1,6 @@
 """A run's folder: its artifacts, and the errors for missing or damaged ones."""
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -24,9 +25,10 @@ def _folder(tmp_path: Path) -> RunFolder:
 def test_a_run_says_once_what_it_is(tmp_path: Path) -> None:
     """A later attempt does not change what the first one recorded."""
     run = tmp_path / "runs" / "demo" / "run-1"
-    first = RunFolder.start(open_place(run), cluster="demo", commit="c1").about()
+    start = partial(RunFolder.start, open_place(run), dag_id="reconcile_demo")
+    first = start(cluster="demo", commit="c1").about()
 
-    assert RunFolder.start(open_place(run), cluster="other", commit="c2").about() == first
+    assert start(cluster="other", commit="c2").about() == first
     assert (first.run, first.cluster, first.commit) == ("run-1", "demo", "c1")
 
 

@@ -2,6 +2,7 @@
 
 import shutil
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -11,17 +12,18 @@ from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.stages.succession import begin, take_number_above
 from quota_ops.store.ledger import claims
-from quota_ops.store.places import parquet
+from quota_ops.store.places import parquet, run_store
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run import folder as run_folder
 from quota_ops.store.run import order as run_numbers
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import last_number, runs_latest_first, take_number
 from tests.places import on_disk
 
 
-def began(store: RunStore, commit: str | None = None, run: str | None = None) -> RunFolder:
+def began(store: RunStore, commit: str | None = None) -> RunFolder:
     """Return a run that has just started."""
-    return RunFolder.start(store.new_run("demo", run), cluster="demo", commit=commit)
+    return RunFolder.start(store.new_run("demo"), cluster="demo", commit=commit)
 
 
 def number_of(folder: RunFolder) -> int | None:
@@ -62,13 +64,24 @@ def test_numbers_count_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_two_runs_have_one_number(tmp_path: Path) -> None:
     """Runs that start at the same time get different numbers, without a gap."""
     with ThreadPoolExecutor(8) as pool:
-        # One of 80 times, two of 40 random names are the same.
-        runs = pool.map(
-            lambda name: began(RunStore(open_place(tmp_path)), run=str(name)), range(40)
+        numbers = list(
+            pool.map(lambda _: number_of(began(RunStore(open_place(tmp_path)))), range(40))
         )
-        numbers = list(map(number_of, runs))
 
     assert sorted(filter(None, numbers)) == list(range(1, 41))
+
+
+def test_two_runs_that_draw_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second takes another name: it is no attempt of the first."""
+    names = iter(["same", "same", "same", "other"])
+    for module in (run_store, run_folder):
+        monkeypatch.setattr(module, "name_run", lambda: next(names))
+    store = RunStore(open_place(tmp_path))
+
+    runs = [began(store, commit).about() for commit in ("c1", "c2")]
+
+    assert [(run.run, run.commit) for run in runs] == [("same", "c1"), ("other", "c2")]
+    assert [place.name for place in store.runs("demo")] == ["other", "same"]
 
 
 def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
@@ -76,13 +89,14 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
     store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
     begin(first, store.of_cluster("id"))
-    assert RunFolder.start(first.place, cluster="demo", commit="c1").about() == first.about()
+    again = partial(RunFolder.start, cluster="demo", dag_id="reconcile_demo")
+    assert again(first.place, commit="c1").about() == first.about()
     assert (number_of(first), number_of(second)) == (1, 2)
 
     begin(first, store.of_cluster("id"))
     assert number_of(first) == 3
 
-    RunFolder.start(second.place, cluster="demo", commit="c2", redo=True)
+    again(second.place, commit="c2", redo=True)
     assert number_of(second) == 4
 
 

@@ -207,17 +207,22 @@ class RunFolder:
     ) -> Self:
         """Write run.json, unless an earlier attempt that this one continues has written it.
 
-        `commit` was given by a person; otherwise check finds it. `dag_id` names the DAG that runs
-        it, `author` who does, `as_of` the time of its plan if that is not the start. Takes the next
-        number of the run store; InvalidInput if the place is in none.
+        Only a run of a DAG or outside the store continues one: any other takes a new name if the
+        folder has a run. `commit` was given by a person; otherwise check finds it. `dag_id` names
+        the DAG that runs it, `author` who does, `as_of` the time of its plan if that is not the
+        start. Takes the next number of the run store; InvalidInput if the place is in none.
         """
-        folder = cls(place, only_read=only_read)
-        if redo or not folder.has(files.ABOUT):
-            run = name_run() if only_read else place.name
-            by, login = author or (None, None)
-            about = About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id)
-            by = None if by == login else by  # the default of --by is the login
-            folder._number(replace(about, by=by, login=login, as_of=as_of))
+        folder, is_new = cls(place, only_read=only_read), not (dag_id or only_read)
+        if not (redo or is_new) and folder.has(files.ABOUT):
+            return folder
+        run = name_run() if only_read else place.name
+        by, login = author or (None, None)
+        about = About(run, cluster, iso_utc(), Provenance.given(commit), dag_id=dag_id)
+        by = None if by == login else by  # the default of --by is the login
+        about = replace(about, by=by, login=login, as_of=as_of)
+        while not folder._number(about, is_new=is_new):
+            folder = cls(place.parent / name_run())
+            about = replace(about, run=folder.place.name)
         return folder
 
     def read(self, file: files.RunFile[Content]) -> Content:
@@ -250,7 +255,8 @@ class RunFolder:
         """Give a run that starts over a new number, larger than `above`."""
         self._number(self.about(), above)
 
-    def _number(self, about: About, above: int = 0) -> None:
+    def _number(self, about: About, above: int = 0, *, is_new: bool = False) -> bool:
+        """Write run.json with the next number; False if it is new, and the folder has a run."""
         if not self.only_read:
             run = f"{self.place.parent.name}/{self.place.name}"
             content = json_text(
@@ -258,7 +264,11 @@ class RunFolder:
             ).encode()
             number = run_numbers.take_number(self.store.sequence, content, above)
             about = replace(about, sequence=number)
+        if is_new:
+            text = json_text(written_by.stamp(to_json(files.ABOUT.kind, about)))
+            return (self.place / files.ABOUT).create(text.encode("utf-8", "backslashreplace"))
         self.write(files.ABOUT, about)
+        return True
 
     def find_original(self) -> str | None:
         """Return the run, as CLUSTER/RUN, whose folder this one in a run store is a copy of."""
