@@ -11,8 +11,8 @@ from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import FOREIGN_KINDS
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import DesiredRow, LedgerRow
-from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER
+from quota_ops.model.quotas.rows import DesiredRow, LedgerRow, Side
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, DIFFERENCES, LEDGER, OVERRIDES
 from quota_ops.model.runs.rollback import Rollback, Undone
 from quota_ops.model.runs.stages import Life
 from quota_ops.model.stored import from_json
@@ -102,9 +102,10 @@ def _explain_wait(state: RunState, cluster: str) -> str:
 
 
 def find_rollback_differences(folder: RunFolder, engine: str) -> None:
-    """Write desired and differences of the rows that can be rolled back, and no others.
+    """Write desired, differences and overrides of the rows that can be rolled back, and no others.
 
-    The comparison is the same as for any run; rows that the rollback does not change are dropped.
+    The comparison is the same as for any run; it takes every other managed row for one to be
+    cleared, so rows that the rollback does not change are dropped.
     """
     policy = folder.policy()
     rollback = folder.read(ROLLBACK).compare_with_cluster(
@@ -121,6 +122,9 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
         for row in differences
     ]
     folder.write_table(DIFFERENCES, differences)
+    overrides = folder.read_rows(OVERRIDES)
+    taken = [row for row in overrides if row.side != Side.LEAVING or row.id in selected]
+    folder.write_table(OVERRIDES, taken)
     folder.write(ROLLBACK, rollback.planned(differences))
 
 

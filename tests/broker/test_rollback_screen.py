@@ -20,8 +20,9 @@ AHEAD = (
 
 def test_an_operator_at_night(lab: Lab) -> None:
     """The command shows the plan, what stays and why, what Git does next, and the next command."""
-    reconcile(lab, {"user=a": {KEY: 1000.0}, "user=b": {KEY: 1.0}}, "c1")
-    run = reconcile(lab, {"user=a": {KEY: 1500.0}, "user=b": {KEY: 2.0}}, "c2")
+    first = {"client-id=app,user=a": {KEY: 9.0}}
+    reconcile(lab, first | {"user=a": {KEY: 1000.0}, "user=b": {KEY: 1.0}}, "c1")
+    run = reconcile(lab, first | {"user=a": {KEY: 1500.0}, "user=b": {KEY: 2.0}}, "c2")
     lab.put({"user=b": {KEY: 3.0}})
 
     ended = lab.call("rollback", "demo/last", "--allow", "removals", *WHY)
@@ -33,6 +34,7 @@ def test_an_operator_at_night(lab: Lab) -> None:
     assert re.sub(r"\d+ ms|\d\.\d s\b", "TIME", shown).splitlines()[:-2] == [
         "  kind     entity  key                 current   desired  change   source",
         f"  pending  user=a  {KEY}  1.5 kB/s  1 kB/s   -33.3 %  rollback of {name}",
+        "     cut: user a; not affected by this row (own limits): client id app",
         "",
         "The broker accepts the change (validate-only, 1 request, TIME).",
         "",
@@ -47,9 +49,11 @@ def test_an_operator_at_night(lab: Lab) -> None:
     back = RunFolder(open_place(place.removeprefix("run: ")))
     digest = back.read_json(PLAN)["digest"]
     assert last == f"next: quota-ops reconcile --run {back.place} --approve {digest}"
+    answer = lab.call("show", "last").stdout.partition("\n")[0]
+    assert answer == "1 change to make on demo; 1 change left unchanged."
     done = lab.call(*last.split()[2:])
     assert (done.returncode, done.stderr) == (0, "")
-    assert lab.stored() == {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}
+    assert lab.stored() == first | {"user=a": {KEY: 1000.0}, "user=b": {KEY: 3.0}}
 
 
 def test_nothing_is_promised_without_a_plan(lab: Lab) -> None:
