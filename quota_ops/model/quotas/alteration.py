@@ -49,8 +49,8 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
     """Parse `--add consumer_byte_rate=20 MB` and `--delete producer_byte_rate`.
 
     Each option may be given several times, with several changes separated by commas. A deleted key
-    has the value None. Raises InvalidInput without a change, if a key is specified twice, or if
-    `parse_value` rejects a value.
+    has the value None. Raises InvalidInput without a change, if a key is specified twice or
+    misspelled, or if `parse_value` rejects a value.
     """
     for option, given in (("--add", add), ("--delete", delete)):
         for text in given:
@@ -61,7 +61,10 @@ def parse_changes(add: Sequence[str], delete: Sequence[str]) -> Changes:
         if not equals:
             raise InvalidInput(f"--add {text!r} has no value", "Write KEY=VALUE.")
         changes.append((key, _value(key, value)))
-    changes += [(key.strip(), None) for given in delete for key in given.split(",")]
+    for key in (part.strip() for given in delete for part in given.split(",")):
+        if key not in QUOTA_KEYS and (near := get_close_matches(key, QUOTA_KEYS, 1)):
+            raise InvalidInput(f"{key} is not a quota key; did you mean {near[0]}?")
+        changes.append((key, None))
     if not changes:
         raise InvalidInput("no change is specified", "Add --add KEY=VALUE or --delete KEY.")
     keys = [key for key, _ in changes]
