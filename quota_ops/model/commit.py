@@ -71,8 +71,10 @@ class Changes(Struct, frozen=True):
     commits: tuple[Commit, ...] = ()
     total: int = 0
     failure: str | None = None
-    diverged: bool = False
-    """Whether the commit of the run, or the one below its uncommitted changes, lacks `since`."""
+    lacks: str | None = None
+    """The commit that was applied last, if the commit that is checked out does not contain it."""
+    uncompared: str | None = None
+    """That commit, if it is unknown whether that one contains it: in a shallow clone."""
 
 
 def rollback_of(run: str) -> str:

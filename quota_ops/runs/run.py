@@ -116,8 +116,7 @@ def _check(run: Run) -> None:
         skip_invalid=run.skip_invalid,
     )
     notes, provenance = read_notes(last(run.records).table), run.folder.about().provenance
-    since = notes.commits[-1] if notes.commits else None
-    found = list_changes(run.cluster_folder, provenance, since, run.bundle, notes.equal)
+    found = list_changes(run.cluster_folder, provenance, notes.commits, notes.equal, run.bundle)
     run.folder.write(CHANGES, found)
 
 

@@ -1,5 +1,6 @@
 """The commit of a run's files, and runs without one."""
 
+import json
 import os
 import re
 
@@ -109,7 +110,7 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
     """A commit beside the last applied one would undo it unseen: guard went_back blocks it.
 
     It does so too if the repository does not even have the last applied commit. A shallow clone
-    cannot tell whether one commit contains another, so the guard is silent there.
+    cannot tell whether one commit contains another: the plan says that.
     """
     first = head(repository.folder)
     repository.desire(SECOND)
@@ -132,6 +133,27 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
     (repository.folder.parent / ".git" / "shallow").write_text(f"{other}\n")
     plan = repository.call("plan", "demo")
     assert (plan.returncode, Guard.WENT_BACK in plan.stdout) == (0, False)
+    assert f"It is unknown whether {last[:7]}, which was applied last, is in" in plan.stdout
+
+
+@pytest.mark.parametrize("given", [(), ("--commit", "v1.2")])
+def test_a_branch_is_blocked_after_a_rollback_too(repository: Lab, given: tuple[str, ...]) -> None:
+    """The last commit before a rollback counts, whatever commit is given for the checkout."""
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    rollback = repository.call("rollback", "last", "--reason", "x", "--format", "json")
+    run, digest = (json.loads(rollback.stdout)[name] for name in ("run", "plan"))
+    approve = ("--approve", digest["digest"], "--reason", "x")
+    assert repository.call("reconcile", "--run", run, *approve).returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+
+    plan = repository.call("plan", "demo", *given)
+
+    assert f"does not contain {last[:7]}, which was applied last" in plan.stdout
 
 
 def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:

@@ -19,6 +19,7 @@ from quota_ops.model.commit import (
     MOST_COMMITS,
     MOST_UNCOMMITTED,
     Changes,
+    Commit,
     CommitSource,
     Provenance,
     is_git,
@@ -89,35 +90,60 @@ def read_with_commit(
 def list_changes(
     folder: Path,
     provenance: Provenance,
-    since: str | None,
+    applied: Sequence[str],
+    equal: Sequence[str],
     bundle: BundleVersion | None,
-    equal: Sequence[str] = (),
 ) -> Changes:
-    """List the commits that changed a cluster's files since a commit, up to that of a run.
+    """List the commits that changed a cluster's files since the last applied one, up to a run's.
 
-    If `since` is None, because none was applied before, all of them count. A run of a commit that
-    contains one of `equal` contains what `since` has applied.
+    If none was `applied` before, all of them count. A run of a commit that contains one of `equal`
+    contains what the last one of `applied` declares.
     """
+    since = applied[-1] if applied else None
+    found, failure = list[Commit](), None
     repository = _find_repository(folder, bundle)
     unknown = "the files of this run are not those of a commit"
-    if repository is None or (base := provenance.commit or provenance.base) is None:
+    if repository is None:
         return Changes(since, failure=unknown)
-    if since is not None and not is_git(since):
-        return Changes(since, failure="it is not a commit")
     paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
+    lacks: str | None = None
+    uncompared: str | None = None
     try:
-        until = repository.resolve(base)
-        known = () if since is None else (since, *equal)
-        diverged = bool(known) and all(repository.lacks(until, commit) for commit in known)
+        lacks, uncompared = _find_missing(repository, provenance, applied, equal, bundle)
         if provenance.commit is None:
-            return Changes(since, failure=unknown, diverged=diverged)
-        if since is not None and not repository.has(since):
+            failure = unknown
+        elif since is not None and not is_git(since):
+            failure = "it is not a commit"
+        elif since is not None and not repository.has(since):
             failure = "this repository does not have it"
-            return Changes(since, failure=failure, diverged=diverged)
-        found = repository.commits_since(since, until, paths)
+        else:
+            found = repository.commits_since(since, repository.resolve(provenance.commit), paths)
     except GitFailed as error:
-        return Changes(since, failure=error.message)
-    return Changes(since, tuple(found[:MOST_COMMITS]), len(found), diverged=diverged)
+        failure = error.message
+    return Changes(since, tuple(found[:MOST_COMMITS]), len(found), failure, lacks, uncompared)
+
+
+def _find_missing(
+    repository: Repository,
+    provenance: Provenance,
+    applied: Sequence[str],
+    equal: Sequence[str],
+    bundle: BundleVersion | None,
+) -> tuple[str | None, str | None]:
+    """Return the commit that was applied last, if it is not in the history of the files.
+
+    First if that is certain, second if it is unknown. A commit that a person passed is compared
+    with nothing, so the one that is checked out counts.
+    """
+    is_given = provenance.source is CommitSource.GIVEN and bundle is None
+    own = "HEAD" if is_given else provenance.commit or provenance.base
+    last = next(filter(is_git, reversed(applied)), None)
+    if own is None or last is None:
+        return None, None
+    contains = {repository.contains(own, commit) for commit in (last, *filter(is_git, equal))}
+    if True in contains:
+        return None, None
+    return (None, last) if None in contains else (last, None)
 
 
 def _find_repository(folder: Path, bundle: BundleVersion | None) -> Repository | None:

@@ -33,6 +33,7 @@ _CONFLICTS, _USAGE = 1, 129
 """Exit codes of `git merge-tree`: the merge has conflicts; this Git does not know an option."""
 _FATAL = 128
 """The exit code of Git for a name that is not valid, or an object that it lacks."""
+_COMMIT_ID = re.compile("[0-9a-f]{40}|[0-9a-f]{64}")
 _HUNK = re.compile(rb"^@@ -\S+ \+(\d+)(?:,(\d+))? @@", re.MULTILINE)
 _SAFE_DIRECTORY = "safe.directory"
 
@@ -191,12 +192,19 @@ class Repository(Struct, frozen=True):
         """Return how many commits another commit has that HEAD does not have."""
         return int(self._run("rev-list", "--count", f"HEAD..{target}"))
 
-    def lacks(self, commit: str, other: str) -> bool:
-        """Return whether a commit lacks another; False if a shallow clone cannot tell."""
-        if self._run("rev-parse", "--is-shallow-repository").strip() != b"false":
-            return False
-        beside = ("rev-list", "--count", "--max-count=1", f"{commit}..{other}")
-        return not self.has(other) or self._run(*beside).strip() != b"0"
+    def contains(self, commit: str, other: str) -> bool | None:
+        """Return whether a commit contains another; None if a shallow clone cannot tell.
+
+        Nor is it known of a name that the repository does not have.
+        """
+        if self.has(other):
+            beside = ("rev-list", "--count", "--max-count=1", f"{commit}..{other}")
+            if self._run(*beside).strip() == b"0":
+                return True
+        elif not _COMMIT_ID.fullmatch(other):
+            return None
+        is_whole = self._run("rev-parse", "--is-shallow-repository").strip() == b"false"
+        return False if is_whole else None
 
     def has(self, commit: str) -> bool:
         """Return whether the repository has a commit."""

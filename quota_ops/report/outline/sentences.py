@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 
 from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.clusters.cluster_facts import Absent, ClusterFacts, Metadata
+from quota_ops.model.commit import short
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.plan import SHORT, Plan
@@ -305,11 +306,22 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *([clock] if (clock := describe_clock_lead(report.described.clock_lead)) else []),
         *describe_metadata(report.metadata),
         *_describe_old_ledger(report),
+        *_describe_uncompared(report),
         *map(quoted, describe_owner_changes(report.owner_changes, report.plan)),
         *([foreign] if (foreign := _describe_foreign_rows(report)) else []),
         *([unread] if (unread := _describe_unread_rows(report)) else []),
         *missed,
     ]
+
+
+def _describe_uncompared(report: Report) -> Iterator[str]:
+    """Yield that it is unknown whether an applied commit would be undone, if rows are written."""
+    last = report.changes and report.changes.uncompared
+    if last and report.plan and report.plan.writes:
+        yield (
+            f"It is unknown whether {short(last)}, which was applied last, is in the history of "
+            "these files: fetch all of it (git fetch --unshallow)."
+        )
 
 
 def describe_owner_changes(changes: Iterable[OwnerChange], plan: Plan | None) -> Iterator[str]:

@@ -35,7 +35,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         policy=read_applied_policy(folder, table),
         commits=commits,
         overtaken_by=newest if is_late else find_overtaking_commit(folder, commits),
-        lacks=newest if changes is not None and changes.diverged else None,
+        lacks=changes.lacks if changes else None,
         old_ledger=described.old_ledger,
         owner_changes=read_owner_changes(folder),
     )

@@ -71,7 +71,7 @@ def update_ledger(
     restores = all(row.restores for row in run.differences if row.action in WRITES)
     # What holds keep a commit from writing that lacks the last one is still to be blocked later.
     changes = folder.find(CHANGES)
-    is_behind = run.about.commit in commits[:-1] or (changes is not None and changes.diverged)
+    is_behind = run.about.commit in commits[:-1] or bool(changes and changes.lacks)
     is_held = any(row.action is Action.HELD for row in run.differences)
     counts = follows_git and not (restores and is_behind and is_held)
 
