@@ -71,7 +71,9 @@ def _read_text(kind: str, node: yaml.Node) -> str:
             f"Write {kind}: {show(name.rstrip())}. To keep the line break, write it as \\n in "
             "double quotes.",
         )
-    if not is_block and node.start_mark.line < node.end_mark.line:
+    # Programs that write YAML fold a distinguished name, and what they quote, at 80 columns.
+    is_folded = node.start_mark.line < node.end_mark.line
+    if is_folded and is_plain(node) and "=" not in name:
         raise Misread(
             f"YAML reads the name on these lines as {show(name)}.",
             f"Write it on one line, or several names as a list: {kind}: [NAME, NAME].",

@@ -124,7 +124,10 @@ def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:
     after = [summarize_run(path).as_json() for path in paths]
     before[-1] |= {"digest": None, "size": after[-1]["size"]}
     assert after == before
-    assert [one["status"] for one in after[:2]] == ["describe failed", "unfinished"]
+    assert [(one["status"], one["stopped"]) for one in after[:2]] == [
+        ("unfinished", "describe failed"),
+        ("unfinished", None),
+    ]
     assert find_expired(store, BEFORE) == ()
 
 

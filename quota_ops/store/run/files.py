@@ -100,7 +100,10 @@ CHECKED = _declare(
     "checked.json", "check", run.Checked, "the findings of the files, and the silences"
 )
 CHANGES = _declare(
-    "commits.json", "check", Changes, "the commits since the last applied one, if the run has it"
+    "commits.json",
+    "check",
+    Changes,
+    "the commits since the last applied one, or that it is lacking",
 )
 _declare(tables.DESIRED.file, "check", bytes, "the quotas that Git declares, for each broker")
 _declare(
