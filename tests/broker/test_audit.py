@@ -211,6 +211,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
 
     assert (altered.returncode, altered.stderr) == (0, "")
     assert f"\nIt is unknown what the next run does: {hold} " in altered.stdout
+    assert "\nMove the damaged file elsewhere, and hold its entities again." in altered.stdout
     lab.wait_for({"user=a": {KEY: 1048577.0}})
     assert [run.read_json(END)["changed"] for run in lab.runs].count(1) == 3
     assert len(lab.runs) == 4

@@ -275,4 +275,5 @@ def _compare_git(session: "Session", desired: "Desired | None") -> "tuple[OneOff
     try:
         return session.compare_git(desired), ""
     except InvalidInput as error:
-        return None, "\n".join(filter(None, (error.message, error.remedy)))
+        remedy = (error.remedy or "").removeprefix("Nothing was changed. ")  # the alter may have
+        return None, "\n".join(filter(None, (error.message, remedy)))
