@@ -46,7 +46,7 @@ def test_guards_of_a_one_off_change() -> None:
     assert "To override: --allow small_limit --reason TEXT" in refused.stderr
     assert (end["verb"], end["by"], end["reason"]) == ("alter", "anna", "INC-31")
     assert end["stages"][0]["message"].startswith(f"guards block this plan: small_limit: {found}")
-    assert "Not altered" in runs
+    assert "Not altered, blocked by guards  " in runs
     assert runs.splitlines()[1].endswith("anna")
     assert shown.partition("\n")[0] == (
         "Not altered: nothing was written on demo, by anna, blocked by guard small_limit "

@@ -135,7 +135,8 @@ def _read_end(run: RunState) -> _End | None:
     if ran and run.stage(ran[-1].stage) != ran[-1]:
         return None
     digest = end.plan.digest if end.plan else None
-    stop = _describe_stop(end.stages, digest)
+    has_plan = end.plan is not None or run.folder.has(PLAN)  # the end of an alter has none
+    stop = _describe_stop(end.stages, has_plan=has_plan)
     return _End(end.answer.status, end.answer.sentence, digest, end.changed, stop)
 
 
@@ -157,13 +158,15 @@ def _find_end(run: RunState, read_status: ReadStatus) -> _End:
     ended = [run.stage(stage) for stage in (*STAGES, "adopt", "release")]
     stopped = next((stage for stage in ended if stage.status in STOPPED), None)
     sentence = sentence if stopped is None else stopped.message
-    return _End(status, sentence, digest, changes, _describe_stop(ended, digest))
+    return _End(
+        status, sentence, digest, changes, _describe_stop(ended, has_plan=digest is not None)
+    )
 
 
-def _describe_stop(stages: Iterable[StageResult], digest: str | None) -> str | None:
+def _describe_stop(stages: Iterable[StageResult], *, has_plan: bool) -> str | None:
     """Return how the first stage that stopped ended; None if none did."""
     for stage in stages:
-        if (stage.stage, stage.status) == ("plan", StageStatus.REFUSED) and digest:
+        if (stage.stage, stage.status) == ("plan", StageStatus.REFUSED) and has_plan:
             return "blocked by guards"
         if stage.status in STOPPED:
             return f"{stage.stage} {stage.status}"
