@@ -203,11 +203,10 @@ def _verify(run: Run) -> None:
     # Kafka's clients
     from quota_ops.stages.verify import verify_alteration, verify_cluster  # noqa: PLC0415
 
-    with mark_superseded(run.folder):
-        if run.folder.has(ALTER):
-            verify_alteration(run.folder, run.connect())
-            return
-        verify_cluster(run.folder, run.connect(), run.progress)
+    if run.folder.has(ALTER):
+        verify_alteration(run.folder, run.connect())
+        return
+    verify_cluster(run.folder, run.connect(), run.progress)
 
 
 def _report(run: Run) -> None:
@@ -234,7 +233,11 @@ def run_stage(run: Run, stage: str) -> None:
     A stage that cannot reach the cluster is recorded as failed.
     """
     run = replace(run, folder=run.folder.with_cache())
-    with run.folder.stage(stage), _without_garbage_collection():
+    with ExitStack() as stack:
+        stack.enter_context(run.folder.stage(stage))
+        if stage in {"apply", "verify"}:
+            stack.enter_context(mark_superseded(run.folder))
+        stack.enter_context(_without_garbage_collection())
         STAGE_FUNCTIONS[stage](run)
 
 

@@ -1,14 +1,18 @@
 """apply resumed: the results of an earlier attempt are kept."""
 
+from typing import Never
+
 import pytest
 
 from quota_ops.model.errors import Refused
 from quota_ops.model.runs.outcome import Status, build_outcomes
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store.run.files import APPLIED, BATCH
+from quota_ops.store.run.files import APPLIED, BATCH, PLAN
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import plan_back, write
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
+from tests.broker.test_dead_runs import listed
 from tests.lab import Lab, error_of
 
 HALF = dict(list(TEN.items())[:6])
@@ -61,3 +65,48 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
     assert "of 10 entities d" in error.message  # done, or: did not end as planned
     assert {outcome.status for outcome in first} == {Status.ACCEPTED, status}
     assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED)
+
+
+def test_a_later_run_makes_a_verification_old(lab: Lab) -> None:
+    """A verified run does not match Git once apply refused it: a later run wrote another value."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    run = lab.run("reconcile")
+    lab.desire({"user=alice": {KEY: 20.0}})
+    lab.run("reconcile")
+
+    digest = run.read_json(PLAN)["digest"]
+    lab.call("apply", "--run", str(run.place), "--approve", digest)
+
+    assert shown(lab, run) == (
+        "apply was incomplete, so it is unknown whether demo matches Git; "
+        "1 change was written and not read back; 0 of 1 quota in sync."
+    )
+    assert listed(lab, run) == ("Unknown", 1)
+
+
+@pytest.mark.parametrize("status", ["Unknown", "Interrupted"])
+def test_a_stopped_apply_makes_a_verification_old(status: str, lab: Lab) -> None:
+    """However apply stops, its cluster is unknown until verify has read it again."""
+    lab.desire({"user=alice": {KEY: 10.0}})
+    run = lab.run("reconcile")
+    if status == "Unknown":
+        error_of(lab.resume(run, approve="another digest"), RESUMED[:1])
+    else:
+        with pytest.raises(KeyboardInterrupt):
+            run_stages(lab.resume(run, connect=interrupt), RESUMED[:1])
+
+    assert "so it is unknown whether demo matches Git" in shown(lab, run)
+    assert listed(lab, run) == (status, 1)
+
+    run_stages(lab.resume(run), RESUMED[1:])
+    assert shown(lab, run).startswith("demo matches the files")
+
+
+def shown(lab: Lab, run: RunFolder) -> str:
+    """Return the sentence of a run."""
+    return lab.call("show", str(run.place)).stdout.partition("\n")[0]
+
+
+def interrupt() -> Never:
+    """Be interrupted by Ctrl-C while the cluster is opened."""
+    raise KeyboardInterrupt

@@ -154,7 +154,7 @@ class Verification(Struct, frozen=True):
     verdicts: tuple[RowVerdict, ...] = ()
     """Only the rows that are not verified."""
     earlier: bool = False
-    """Whether a later verify failed."""
+    """Whether a later apply or verify failed."""
     addresses: int = 0
     """How many of the verified rows are quotas of a single IP address."""
     undeclared: int = 0

@@ -22,8 +22,8 @@ def mark_superseded(folder: RunFolder) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if before is not None and _content(folder) == before:
-            with suppress(InvalidInput):  # damaged: the report shows it
+        with suppress(InvalidInput):  # damaged, which the report shows, or the store has failed
+            if before is not None and _content(folder) == before:
                 folder.write(VERIFICATION, replace(folder.read(VERIFICATION), earlier=True))
         raise
 

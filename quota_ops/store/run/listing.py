@@ -126,12 +126,14 @@ def _digest(plan: dict[str, Any]) -> str:
 def _read_end(run: RunState) -> _End | None:
     """Return how a run ended by its newest record; None if it has started over since.
 
-    It has if its last stage is not the one in the record.
+    It has if apply or its last stage ended otherwise than in the record.
     """
     *_, newest = None, *takewhile(run.folder.has, map(END.of, count(1)))
     if newest is None or (end := run.find(newest)) is None:
         return None
     ran = [stage for stage in end.stages if stage.status is not StageStatus.NOT_RUN]
+    if run.apply.status is not StageStatus.NOT_RUN and run.apply not in ran:
+        return None
     if ran and run.stage(ran[-1].stage) != ran[-1]:
         return None
     digest = end.plan.digest if end.plan else None
