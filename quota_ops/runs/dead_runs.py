@@ -1,6 +1,6 @@
 """Runs that died while they wrote, or ended with unknown rows, and how a later run settles them."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 
 from msgspec.structs import replace
@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import Claimed, InvalidInput
-from quota_ops.model.quotas.rows import Stored, Targets, find_unequal
-from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.quotas.rows import Stored, find_unequal
+from quota_ops.model.runs.outcome import Outcome, Status, settle_unknown
 from quota_ops.model.runs.stages import DIED, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.stages.verify.record import follow_applied
@@ -83,19 +83,6 @@ def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
 def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:
     """Write applied.json with the outcomes that the cluster's values settle."""
     targets = {row.id: row.target for row in run.differences()}
-    settled = _settle_outcomes(outcomes, targets, stored, by)
+    unequal, missing = {*find_unequal(targets, stored)}, f"not on the cluster when run {by} looked"
+    settled = settle_unknown(outcomes, unequal, f"found by run {by}", missing=missing)
     run.leave_outcomes(APPLIED, tuple(settled))
-
-
-def _settle_outcomes(
-    outcomes: tuple[Outcome, ...], targets: Targets, stored: Stored, by: str
-) -> Iterator[Outcome]:
-    for outcome in outcomes:
-        if outcome.status is not Status.UNKNOWN:
-            yield outcome
-            continue
-        if not find_unequal({row: targets[row] for row in outcome.rows if row in targets}, stored):
-            found = f"found by run {by}"
-            yield outcome._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
-        else:
-            yield outcome._replace(message=f"not on the cluster when run {by} looked")

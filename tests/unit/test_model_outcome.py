@@ -16,6 +16,7 @@ from quota_ops.model.runs.outcome import (
     find_unwritten,
     format_lines,
     match_outcomes,
+    settle_unknown,
 )
 from quota_ops.model.runs.stages import StageStatus, explain_failure
 
@@ -37,6 +38,20 @@ def test_written(status: Status, earlier: Status | None, known: tuple[bool, bool
     outcome = Outcome(1, "user=a", ("k",), status, earlier=earlier)
 
     assert (outcome.was_written, outcome.may_be_written) == known
+
+
+def test_an_unknown_outcome_that_was_found() -> None:
+    """It was accepted, and has no error; one that was not found keeps it, and others stay."""
+    timed_out = (Status.UNKNOWN, 7, "REQUEST_TIMED_OUT", "too slow")
+    there, missing = (Outcome(1, name, ("k",), *timed_out) for name in ("user=a", "user=b"))
+    other = Outcome(1, "user=c", ("k",), Status.REFUSED, 42, "INVALID_REQUEST", "no")
+    unequal = {Key("user=b", "k"), Key("user=c", "k")}
+
+    accepted = Outcome(1, "user=a", ("k",), Status.ACCEPTED, message="found")
+    settled = settle_unknown((there, missing, other), unequal, "found")
+    assert tuple(settled) == (accepted, missing, other)
+    settled = settle_unknown((there, missing, other), unequal, "found", missing="not there")
+    assert tuple(settled) == (accepted, missing._replace(message="not there"), other)
 
 
 def test_outcomes_of_a_request() -> None:

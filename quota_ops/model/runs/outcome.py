@@ -1,12 +1,12 @@
 """The outcome of each entity of a batch, from the broker's response or a description."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple
 
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.rows import Key
+from quota_ops.model.quotas.rows import Key, Keys
 
 
 class EntityResponse(NamedTuple):
@@ -140,6 +140,23 @@ def group_keys(rows: Iterable[Difference]) -> dict[str, tuple[str, ...]]:
     for row in rows:
         keys.setdefault(row.entity, []).append(row.key)
     return {entity: tuple(names) for entity, names in keys.items()}
+
+
+def settle_unknown(
+    outcomes: Iterable[Outcome], unequal: Keys, found: str, *, missing: str | None = None
+) -> Iterator[Outcome]:
+    """Yield outcomes; an unknown one is accepted if the cluster stores the targets of its rows.
+
+    `unequal` are the rows that store another value. `found` is the message of what was accepted,
+    `missing` that of what stays unknown; None keeps its message.
+    """
+    for outcome in outcomes:
+        if outcome.status is not Status.UNKNOWN:
+            yield outcome
+        elif unequal.isdisjoint(outcome.rows):
+            yield outcome._replace(status=Status.ACCEPTED, code=0, error=None, message=found)
+        else:
+            yield outcome._replace(message=missing or outcome.message)
 
 
 def find_written(outcomes: Iterable[Outcome]) -> set[Key]:

@@ -15,7 +15,7 @@ from quota_ops.model.plans.capacity import Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
-from quota_ops.model.runs.outcome import Outcome, Status
+from quota_ops.model.runs.outcome import settle_unknown
 from quota_ops.model.runs.report import Record, Report
 from quota_ops.model.runs.run import Checked, Described, Verification
 from quota_ops.model.runs.stages import DIED, STAGES, StageResult, StageStatus
@@ -69,7 +69,8 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
     if parts.is_writing or verification.earlier:
         verification = Verification()  # it verified an earlier attempt
     if record is None and verification.brokers:
-        applied = tuple(_confirm(applied, verification))
+        wrong = {verdict.id for verdict in verification.verdicts}
+        applied = tuple(settle_unknown(applied, wrong, "found by verify"))
     return Report(
         **asdict(folder.about()),
         finished=read_end_time(folder),
@@ -111,16 +112,6 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy, facts)) or (),
         stages=tuple(_list_stages(parts, damaged)),  # last: by now it is known what is damaged
     )
-
-
-def _confirm(outcomes: Iterable[Outcome], verification: Verification) -> Iterator[Outcome]:
-    """Yield outcomes; a write without a response was accepted if verify then read its value."""
-    wrong = {verdict.id for verdict in verification.verdicts}
-    for outcome in outcomes:
-        if outcome.status is Status.UNKNOWN and wrong.isdisjoint(outcome.rows):
-            yield outcome._replace(status=Status.ACCEPTED, message="no response arrived")
-        else:
-            yield outcome
 
 
 def _read_promises(
