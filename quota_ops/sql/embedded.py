@@ -70,7 +70,7 @@ def _register(db: duckdb.DuckDBPyConnection, table: Table[Any], places: Sequence
 
 def _judge(db: duckdb.DuckDBPyConnection, unread: Sequence[Place] = ()) -> tuple[pa.Table, ...]:
     """Return RESULTS of the table `compared`; `unread` are the files of `desired`, if not read."""
-    with timed(_log, logging.DEBUG, "diff.sql"):
+    with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
         db.execute(f"CREATE TABLE differences AS {text.read_sql('diff')}")
     db.execute(f"CREATE TABLE others AS {text.OTHER_QUOTAS}")
     others = [OtherQuota(*row) for row in db.execute("FROM others").fetchall()]
