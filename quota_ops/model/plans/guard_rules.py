@@ -246,7 +246,7 @@ def judge_alteration(
     """Return the guards that block a one-off change, by what its rows do."""
     earlier = EarlierRuns(0, {}, applied, ())
     found = judge(writes, policy=policy, commit=None, desired=1, earlier=earlier, risks=risks)
-    judged = {*OF_ALTER} - {Guard.UNPROTECTED}  # alter refuses those rows, whoever allows them
+    judged = {*OF_ALTER} - {Guard.UNPROTECTED}  # alter refuses those rows, and nobody overrides it
     return tuple(finding for finding in found if finding.guard in judged)
 
 

@@ -7,7 +7,7 @@ undoes another's rows, and the previous file is the backup.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -18,7 +18,7 @@ from quota_ops.model.clusters.cluster_facts import NO_BROKERS, KnownBrokers
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.rows import Key, LedgerRow
+from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.ledger import ledger_end
@@ -224,12 +224,13 @@ def change(
     for _ in range(numbered_files.MOST_ATTEMPTS):
         before = read(records)
         rows = {ledger_edits.ledger_key(row): row for row in before.rows}
+        managed = {} if policy is None else _managed(rows)
         edit(rows)
         noted = before.notes if brokers is None else replace(before.notes, brokers=brokers)
         if is_last := (sequence or 0) >= (noted.applied_by or 0):
             of_now = noted.policy if policy is None else to_json(Policy, policy)
             noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
-            if policy is not None and (is_held or _managed(before.rows) != _managed(rows.values())):
+            if policy is not None and (is_held or _managed(rows) != managed):
                 noted = replace(noted, equal=())
             elif noted.commits != before.notes.commits:
                 equal = (*noted.equal, *before.notes.commits[-1:])[-EQUAL_KEPT:]
@@ -264,8 +265,10 @@ def _add_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
     return (*(earlier for earlier in commits if earlier != commit), commit)[-COMMITS_KEPT:]
 
 
-def _managed(rows: Iterable[LedgerRow]) -> set[tuple[Key, float | None]]:
-    return {(row.id, row.value) for row in rows if row.state == ledger_edits.VERIFIED}
+def _managed(
+    rows: Mapping[ledger_edits.LedgerKey, LedgerRow],
+) -> dict[ledger_edits.LedgerKey, float | None]:
+    return {key: row.value for key, row in rows.items() if row.state == ledger_edits.VERIFIED}
 
 
 def _is_end(records: ClusterStore, file: str | None) -> bool:
