@@ -250,8 +250,8 @@ def test_without_a_ledger_an_alter_is_blocked(
     blocked = alter("--names", "user=alice", "--add", f"{P}=5")
     assert (blocked.exit_code, stored(cluster)) == (1, set())
     assert blocked.stderr.startswith(
-        "guards block this plan: unprotected: what the last applied cluster.yaml protects, and its "
-        f"thresholds, were not checked: {why}\n  Nothing was written. "
+        "guards block this plan: unprotected: it is unknown what the last applied cluster.yaml "
+        f"protects, and its thresholds: {why}\n  Nothing was written. "
         "To override: --allow unprotected --reason TEXT"
     )
     allowed = ("--allow", "unprotected", "--reason", "INC-31")

@@ -94,3 +94,28 @@ def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
         "a run wrote last"
     )
     assert lab.stored() == {**OURS, **RELEASED}
+
+
+def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab) -> None:
+    """With the ledger lost, nobody knows whom the last applied policy protects, before and after.
+
+    An alter that a person allows writes a ledger anew: only a verified run adds its policy.
+    """
+    lab.desire(OURS, protect=[{"user": "operator"}])
+    lab.run("reconcile")
+    lab.desire(OURS)
+    command = ("alter", "demo", "--names", "user=operator", "--add", f"{KEY}=5")
+    assert "user=operator is protected" in lab.call(*command).stderr
+    end = max(lab.records.ledger.list())
+    delete_all(lab.records.ledger)
+    unknown = "guards block this plan: unprotected: it is unknown what the last applied"
+
+    lost = lab.call(*command)
+    allowed = lab.call(*command, "--allow", "unprotected", "--reason", "INC-31")
+    again = lab.call(*command)
+
+    assert (lost.returncode, allowed.returncode, again.returncode) == (1, 0, 1), lost.stdout
+    assert lost.stderr.startswith(unknown)
+    assert f"no ledger: its newest file, {end}, is lost" in lost.stderr
+    assert again.stderr.startswith(unknown)
+    assert "the ledger has no policy, although runs have begun to apply" in again.stderr

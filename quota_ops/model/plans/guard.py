@@ -118,7 +118,7 @@ class Guard(StrEnum):
         "unprotected",
         (
             "A row would be written that the last applied policy leaves alone, or, in an `alter`, "
-            "that policy cannot be read."
+            "that policy is unknown."
         ),
         "",
         Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,

@@ -28,7 +28,7 @@ from quota_ops.precedence.effects import find_write_effects
 from quota_ops.precedence.resolution import find_shortest
 from quota_ops.stages.plan import override_guards, refuse_unless_guards_pass
 from quota_ops.stages.plan.effects import write_effects
-from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger import claims, ledger, ledger_end
 from quota_ops.store.places.parquet import from_rows, read_rows
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ALTER, FINDINGS
@@ -36,6 +36,10 @@ from quota_ops.store.run.folder import RunFolder
 
 _MOST_NAMED = 3
 """How many addresses are named that a host name may mean."""
+_NO_POLICY = (
+    "the ledger has no policy, although runs have begun to apply: since it began, no whole run was "
+    "verified"
+)
 
 
 def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping[str, str]) -> None:
@@ -59,7 +63,7 @@ def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping
     policy, alter = folder.policy(), folder.read(ALTER)
     guards = judge_alteration(judged, policy, applied, risks)
     if trouble is not None:
-        words = "what the last applied cluster.yaml protects, and its thresholds, were not checked"
+        words = "it is unknown what the last applied cluster.yaml protects, and its thresholds"
         guards += (make_finding(Guard.UNPROTECTED, f"{words}: {trouble}", writes),)
     folder.write(FINDINGS, Findings(tuple(_find(writes, find_facts()))))
     folder.write_table(DIFFERENCES, _number_batches(writes))
@@ -126,18 +130,23 @@ class Known(NamedTuple):
     verified: Stored
     applied: Policy | None
     trouble: str | None = None
-    """Why the ledger, or its policy, could not be read; None if it was."""
+    """Why the ledger, or its policy, may not be the last one; None if it is."""
 
     @classmethod
     def read(cls, records: ClusterStore) -> Self:
-        """Return what a ledger has; nothing, and why, if it is damaged or newer."""
+        """Return what a ledger has, and why it may not be the last; nothing if it is damaged."""
         try:
-            known = ledger.read(records)
+            end, known = ledger_end.read(records), ledger.read(records)
+            trouble = ledger_end.explain_old_copy(records, known.file, end)
             applied = None if known.notes.policy is None else from_json(Policy, known.notes.policy)
+            if trouble is None and applied is None and claims.last_number(records):
+                trouble = _NO_POLICY
         except (InvalidInput, ValueError) as error:
             return cls({}, None, error.message if isinstance(error, InvalidInput) else str(error))
         verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)
-        return cls({row.id: row.value for row in verified if row.value is not None}, applied)
+        return cls(
+            {row.id: row.value for row in verified if row.value is not None}, applied, trouble
+        )
 
 
 def _reveals_verified(write: Difference, effect: Effect | None, verified: Stored) -> bool:
