@@ -11,7 +11,6 @@ from typing import NamedTuple, Self
 from quota_ops.desired.export.accept import NewLimit
 from quota_ops.desired.read import Desired
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.plans.scope import Scope
 from quota_ops.model.plans.strict_policy import combine_strictly
@@ -19,7 +18,7 @@ from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key, LedgerRow, Stored
+from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.text import command
 from quota_ops.stages.plan.alter import Known
@@ -113,7 +112,7 @@ def list_altered(folder: RunFolder) -> tuple[NewLimit, ...]:
 
 
 def refuse_unless_returns(
-    alterations: Iterable[Alteration], desired: Desired | None, known: Iterable[LedgerRow]
+    alterations: Iterable[Alteration], desired: Desired | None, records: ClusterStore
 ) -> None:
     """Raise InvalidInput for a change that no run would return by itself after its end."""
     if desired is None:
@@ -122,13 +121,19 @@ def refuse_unless_returns(
         drift = desired.policy.drift
         raise InvalidInput(f"cluster.yaml sets drift: {drift}, so no run returns it", _UNTIL_REMEDY)
     declared = {row.id: row for row in desired.rows}
-    verified = {row.id: row.value for row in known if row.state == VERIFIED}
+    known = Known.read(records)
+    if known.trouble is not None:
+        raise InvalidInput(
+            f"{known.trouble}, so it is unknown whether a run returns the change",
+            "Nothing was sent. Leave out --until, and hold the entities after the change: "
+            "quota-ops hold. Then look at what the next plan does.",
+        )
     for alteration in alterations:
         for key, _ in alteration.changes:
             row = declared.get(Key(alteration.entity.text, key))
             what = f"{key} of {alteration.entity}"
             if row is None:
                 raise InvalidInput(f"Git declares no {what}, so no run returns it", _UNTIL_REMEDY)
-            if not row.needs_brokers and not same(verified.get(row.id), row.value):
+            if not row.needs_brokers and not same(known.verified.get(row.id), row.value):
                 why = f"{what} was not verified as {row.file}:{row.line} declares it"
                 raise InvalidInput(f"{why}, so a guard would block its return", _UNTIL_REMEDY)

@@ -173,3 +173,9 @@ def test_a_one_off_change_until_a_time(lab: Lab) -> None:
     assert lab.stored()["user=alice"] == {KEY: 1000.0}
     lab.desire({"user=alice": {KEY: 1000.0}}, drift="ask")
     assert "sets drift: ask, so no run returns it" in alter("alice", *until, *why)[1]
+    lab.desire({"user=alice": {KEY: 1000.0}})
+    (lab.records.ledger / max(lab.records.ledger.list())).replace(b"PAR1damaged")
+    code, shown = alter("alice", *until, *why, "--allow", "unprotected")
+    assert code == 2
+    assert "so it is unknown whether a run returns the change\n" in shown
+    assert "Leave out --until, and hold the entities after the change" in shown

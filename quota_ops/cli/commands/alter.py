@@ -192,7 +192,6 @@ def _parse_until(
     """Return until when the changed entities are held; None without --until."""
     from quota_ops.model.moment import parse_until
     from quota_ops.runs.alter import refuse_unless_returns
-    from quota_ops.store.ledger import ledger
 
     if until is None:
         return None
@@ -202,7 +201,7 @@ def _parse_until(
         ends = parse_until(until, datetime.now(UTC).replace(microsecond=0))
     except ValueError as error:
         raise InvalidInput(f"--until {error}") from None
-    refuse_unless_returns(wanted, desired, ledger.read(session.records).rows)
+    refuse_unless_returns(wanted, desired, session.records)
     return ends
 
 
