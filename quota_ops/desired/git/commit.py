@@ -140,10 +140,13 @@ def _find_missing(
     last = next(filter(is_git, reversed(applied)), None)
     if own is None or last is None:
         return None, None
-    contains = {repository.contains(own, commit) for commit in (last, *filter(is_git, equal))}
-    if True in contains:
-        return None, None
-    return (None, last) if None in contains else (last, None)
+    is_certain = True
+    for commit in (last, *filter(is_git, equal)):
+        contains = repository.contains(own, commit)
+        if contains:
+            return None, None
+        is_certain &= contains is not None
+    return (last, None) if is_certain else (None, last)
 
 
 def _find_repository(folder: Path, bundle: BundleVersion | None) -> Repository | None:
