@@ -28,7 +28,7 @@ from quota_ops.precedence.effects import find_write_effects
 from quota_ops.precedence.resolution import find_shortest
 from quota_ops.stages.plan import override_guards, refuse_unless_guards_pass
 from quota_ops.stages.plan.effects import write_effects
-from quota_ops.store.ledger import claims, ledger, ledger_end
+from quota_ops.store.ledger import ledger, ledger_end
 from quota_ops.store.places.parquet import from_rows, read_rows
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ALTER, FINDINGS
@@ -36,10 +36,6 @@ from quota_ops.store.run.folder import RunFolder
 
 _MOST_NAMED = 3
 """How many addresses are named that a host name may mean."""
-_NO_POLICY = (
-    "the ledger has no policy, although runs have begun to apply: since it began, no whole run was "
-    "verified"
-)
 
 
 def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping[str, str]) -> None:
@@ -139,8 +135,6 @@ class Known(NamedTuple):
             end, known = ledger_end.read(records), ledger.read(records)
             trouble = ledger_end.explain_old_copy(records, known.file, end)
             applied = None if known.notes.policy is None else from_json(Policy, known.notes.policy)
-            if trouble is None and applied is None and claims.last_number(records):
-                trouble = _NO_POLICY
         except (InvalidInput, ValueError) as error:
             return cls({}, None, error.message if isinstance(error, InvalidInput) else str(error))
         verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)
