@@ -6,6 +6,7 @@ from typing import Any, Self
 
 from msgspec import Struct
 
+from quota_ops.cli import records
 from quota_ops.cli.console import show_result
 from quota_ops.cli.interrupt import report_run_if_stopped
 from quota_ops.cli.options import EntityFlags
@@ -46,7 +47,7 @@ class AdoptionRun(Struct, frozen=True):
 
     def find_writes(self, who: EntityFilter | None) -> tuple[ConcurrentWrite, ...]:
         """Find the writes of other runs to these entities; None stands for every entity."""
-        return self.session.find_writes(who.accepts if who else lambda _: True)
+        return records.find_writes(self.session, who.accepts if who else lambda _: True)
 
     def report_if_stopped(self, artifact: str) -> AbstractContextManager[None]:
         """Report and record the run if a signal ends the block after it left an artifact."""

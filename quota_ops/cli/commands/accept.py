@@ -71,6 +71,7 @@ def accept(
     since that run. --all leaves out limits that changed both in Git and on the cluster, and
     unmanaged ones. Nothing is committed.
     """
+    from quota_ops.cli import records
     from quota_ops.cli.adoption import parse_wanted
     from quota_ops.desired.export.accept import NewLimit, accept_limits
     from quota_ops.model.quotas.difference import Difference, Kind
@@ -85,7 +86,7 @@ def accept(
             "Add --names user=alice, --defaults user for the default, or --all for every drift.",
         )
     who = parse_wanted(flags, everything=everything)
-    folder = session.find_run(run)
+    folder = records.find_run(session, run)
     alter = folder.find(ALTER)
     if not (alter or folder.has(DIFFERENCES.file)):
         raise InvalidInput(

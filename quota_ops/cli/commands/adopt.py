@@ -40,6 +40,7 @@ def adopt(
     reconcile clears a quota that Git does not declare, so --all takes only what Git declares; pass
     the name of any other quota.
     """
+    from quota_ops.cli import records
     from quota_ops.cli.adoption import AdoptionRun, parse_wanted
     from quota_ops.model.plans.approval import find_login
     from quota_ops.report.screens.adoption import adopted_screen, format_adopted
@@ -61,7 +62,7 @@ def adopt(
             wanted=who,
             attribution=run.attribution,
         )
-        git = session.compare_git(run.desired)
+        git = records.compare_git(session, run.desired)
     fates = [format_adopted(row, git) for row in rows]
     screen = adopted_screen(session.heading, rows, fates)
     run.show_rows(screen, list(map(_row, rows, fates)), output)

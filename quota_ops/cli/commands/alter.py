@@ -96,6 +96,7 @@ def alter(
     them is sent. Entities under `protect` are refused. A run folder keeps the changes and the
     outcome of each entity.
     """
+    from quota_ops.cli import records
     from quota_ops.cli.run_end import record_command
     from quota_ops.cli.stage_options import StageOptions
     from quota_ops.cli.stage_run import Begun, recording_end, run_begun
@@ -106,7 +107,7 @@ def alter(
     from quota_ops.runs.run import start_command_run
     from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
 
-    undone = None if undo is None else Undo.read(session.find_alter(undo))
+    undone = None if undo is None else Undo.read(records.find_alter(session, undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     typed = StageOptions(session, None, output, allow=allow, reason=reason if allow else None)
     refuse_protected(wanted, session.policy, session.records)
@@ -118,7 +119,7 @@ def alter(
     folder = start_command_run(session.store, session.policy, provenance).with_cache()
     folder.write(ALTER, Alter(by, find_login(), why, until_time))
     entities = {alteration.entity for alteration in wanted}
-    writes = session.find_writes(entities.__contains__)
+    writes = records.find_writes(session, entities.__contains__)
     stages = [stage for stage in CHAINS["alter"] if not validate_only or stage in READ_ONLY]
     begun = Begun(folder, session.folder, stages, typed)
 
@@ -131,7 +132,7 @@ def alter(
         if folder.has(VALIDATED):
             _show_end(session, folder, desired, undone, output)
             warn_idle(allow, folder.plan().guards)
-            written = (*writes, *session.find_writes(entities.__contains__))
+            written = (*writes, *records.find_writes(session, entities.__contains__))
             warn_of_writes(written if folder.has(APPLIED) else ())
     if error is not None:
         raise error
@@ -266,13 +267,14 @@ def _read_desired(
 
 def _compare_git(session: "Session", desired: "Desired | None") -> "tuple[OneOff | None, str]":
     """Compare the change with Git, the ledger and the holds; None, and why, if one is invalid."""
+    from quota_ops.cli import records
     from quota_ops.model.text import command
 
     if desired is None:
         why = f"the files of Git are invalid. They are listed by: {command('check')}"
         return None, why
     try:
-        return session.compare_git(desired), ""
+        return records.compare_git(session, desired), ""
     except InvalidInput as error:
         remedy = (error.remedy or "").removeprefix("Nothing was changed. ")  # the alter may have
         return None, "\n".join(filter(None, (error.message, remedy)))

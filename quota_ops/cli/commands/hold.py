@@ -49,6 +49,7 @@ def hold(
     and --run select the entities that belong to it now. To change the time, hold the same entities
     again.
     """
+    from quota_ops.cli import records
     from quota_ops.model.moment import parse_until
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.plans.hold import Hold, select_current_holds
@@ -59,7 +60,7 @@ def hold(
     from quota_ops.store.places.place import measure_lead
 
     if options.selects_group(flags, group):
-        who: EntityFilter | EntityGroup = session.find_group(group, is_release=False)
+        who: EntityFilter | EntityGroup = records.find_group(session, group, is_release=False)
     else:
         who = parse_exactly(*flags)
     now = datetime.now(UTC).replace(microsecond=0)
@@ -71,7 +72,8 @@ def hold(
     lead = measure_lead(add(session.records.holds, made))
 
     def list_holds() -> "Screen":
-        is_known = session.is_declared(who) or session.is_managed(who) or session.was_stored(who)
+        known = (records.is_declared, records.is_managed, records.was_stored)
+        is_known = any(is_one(session, who) for is_one in known)
         try:
             recorded = read(session.records.holds)
         except InvalidInput as error:
@@ -87,4 +89,4 @@ def hold(
     show_result(output, text=list_holds, json=made.as_json)
     if lead:
         click.echo(describe_clock_lead(lead), err=True)
-    warn_of_writes(session.find_writes(who.accepts))
+    warn_of_writes(records.find_writes(session, who.accepts))

@@ -48,6 +48,7 @@ def release(
     --from-ledger the quotas become unmanaged: they are reported and left alone. The next reconcile
     manages what Git still declares.
     """
+    from quota_ops.cli import records
     from quota_ops.cli.adoption import AdoptionRun, parse_wanted
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
@@ -66,7 +67,7 @@ def release(
         attribution = Attribution(by, reason or "", find_login())
         _release_rows(AdoptionRun.start(session, attribution, commit), wanted, output)
         return
-    who = session.find_group(group, is_release=True) if is_group else wanted
+    who = records.find_group(session, group, is_release=True) if is_group else wanted
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "To end a hold, pass its options.")
     made = holds.release(session.records.holds, who, by=by, reason=reason or "")
@@ -76,8 +77,8 @@ def release(
             session.policy,
             made,
             select_current_holds(holds.read(session.records.holds), made.at),
-            is_declared=session.is_declared(made.who),
-            is_managed=session.is_managed(made.who),
+            is_declared=records.is_declared(session, made.who),
+            is_managed=records.is_managed(session, made.who),
             standstill=find_pause(session.policy, made.at),
         ),
         json=made.as_json,
@@ -86,6 +87,7 @@ def release(
 
 def _release_rows(run: "AdoptionRun", who: "EntityFilter | None", output: str) -> None:
     """Release the managed rows of these entities, and show what the next run does with each."""
+    from quota_ops.cli import records
     from quota_ops.report.screens.adoption import format_released, released_screen
     from quota_ops.runs.adoption import release_quotas
     from quota_ops.store.run.files import RELEASED
@@ -94,7 +96,7 @@ def _release_rows(run: "AdoptionRun", who: "EntityFilter | None", output: str) -
     writes = run.find_writes(who)
     with run.report_if_stopped(RELEASED):
         released = release_quotas(run.folder, session.records, who, run.attribution)
-        git = session.compare_git(run.desired)
+        git = records.compare_git(session, run.desired)
     rows = [(row, format_released(row, git)) for row in released]
     screen = released_screen(session.heading, rows)
     run.show_rows(screen, [_row(*row) for row in rows], output)
