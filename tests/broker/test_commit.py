@@ -198,6 +198,22 @@ def test_a_commit_beside_one_that_declares_the_same(repository: Lab, declared: S
     assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (int(blocked), blocked)
 
 
+def test_a_branch_that_lacks_a_pause_is_blocked(repository: Lab) -> None:
+    """Two commits that declare the same quotas differ if the policy does: one begins a pause."""
+    assert repository.call("reconcile", "demo").returncode == 0
+    first = head(repository.folder)
+    repository.desire(FIRST, paused="broker upgrade")
+    commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+
+    ended = repository.call("reconcile", "demo")
+
+    assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (1, True)
+
+
 def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
     """If Git refuses, a command that only reads gives the reason.
 

@@ -68,12 +68,13 @@ def update_ledger(
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     follows_git = is_last and not waits
-    restores = all(row.restores for row in run.differences if row.action in WRITES)
     # What holds keep a commit from writing that lacks the last one is still to be blocked later.
     changes = folder.find(CHANGES)
-    is_behind = run.about.commit in commits[:-1] or bool(changes and changes.lacks)
+    lacks = changes is not None and (changes.lacks or changes.uncompared) is not None
+    is_behind = run.about.commit in commits[:-1] or lacks
     is_held = any(row.action is Action.HELD for row in run.differences)
-    counts = follows_git and not (restores and is_behind and is_held)
+    is_new = any(row.action in WRITES and not row.restores for row in run.differences)
+    counts = follows_git and (is_new or not (is_behind and is_held))
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.confirm(known, rows)
@@ -90,7 +91,7 @@ def update_ledger(
         edit,
         policy=run.policy if follows_git else None,
         commit=run.about.commit if counts else None,
-        is_held=is_held,
+        is_same=not (is_held or is_new),
         sequence=number,
         brokers=brokers,
     )

@@ -207,7 +207,7 @@ def change(
     *,
     policy: Policy | None = None,
     commit: str | None = None,
-    is_held: bool = False,
+    is_same: bool = False,
     brokers: KnownBrokers | None = None,
     sequence: int | None = None,
 ) -> str | None:
@@ -216,10 +216,10 @@ def change(
     `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
     first. `policy` and `commit` are recorded as the last applied ones, unless a run with a larger
     number than `sequence` has recorded its own, and `brokers` as those of the last verified run.
-    If no managed value changes, and holds kept none from changing (`is_held`), the commit declares
-    the same as the one before.
-    Raises InvalidInput like `read`, and, after the change, if its
-    name cannot be recorded outside the folder: the next run could not recognize an older copy.
+    With `is_same`, the run found nothing that the commit changes; if no managed value and nothing
+    in the policy changes either, the commit declares the same as the one before.
+    Raises InvalidInput like `read`, and, after the change, if its name cannot be recorded outside
+    the folder: the next run could not recognize an older copy.
     """
     for _ in range(numbered_files.MOST_ATTEMPTS):
         before = read(records)
@@ -230,7 +230,8 @@ def change(
         if is_last := (sequence or 0) >= (noted.applied_by or 0):
             of_now = noted.policy if policy is None else to_json(Policy, policy)
             noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
-            if policy is not None and (is_held or _managed(rows) != managed):
+            has_policy = of_now == before.notes.policy
+            if policy is not None and not (is_same and has_policy and _managed(rows) == managed):
                 noted = replace(noted, equal=())
             elif noted.commits != before.notes.commits:
                 equal = (*noted.equal, *before.notes.commits[-1:])[-EQUAL_KEPT:]
