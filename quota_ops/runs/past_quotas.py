@@ -21,7 +21,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED
 from quota_ops.sql.history import read_stored
 from quota_ops.stages.use.past_limits import Look, PastQuotas
-from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import DESCRIBED, FACTS
 from quota_ops.store.run.folder import RunFolder
@@ -93,7 +93,7 @@ def _look_at(
     if later is not None and rows.equals(later.rows):
         return _Found(Look(at, later.look.stored), rows)
     stored: dict[str, dict[Entity, float]] = {}
-    for entity, key, value in zip(*(to_values(rows[name]) for name in _COLUMNS), strict=True):
+    for entity, key, value in to_rows(rows):
         stored.setdefault(key, {})[parse(entity)] = value
     return _Found(Look(at, stored), rows)
 
@@ -104,9 +104,8 @@ def _read_owners(
     """Return the owners of the quotas that Git declared in a run."""
     with suppress(InvalidInput):
         if run.has(DESIRED.file):
-            rows = run.read_table(DESIRED)
-            entities, keys, owners = (to_values(rows[name]) for name in ("entity", "key", "owner"))
-            return dict(zip(zip(map(parse, entities), keys, strict=True), owners, strict=True))
+            rows = to_rows(run.read_table(DESIRED), "entity", "key", "owner")
+            return {(parse(entity), key): owner for entity, key, owner in rows}
     return {}
 
 

@@ -45,6 +45,7 @@ from quota_ops.report.markdown.parts import code
 from quota_ops.report.outline.sentences import describe_late_limits
 from quota_ops.runs.review_rates import divide_by_cluster, divide_offline, read_declared
 from quota_ops.runs.run import Run, run_stage
+from quota_ops.sql.client_effects import read_quotas
 from quota_ops.stages.describe import describe_cluster, make_cluster_row
 from quota_ops.stages.diff import find_differences
 from quota_ops.stages.plan import plan_changes
@@ -250,8 +251,8 @@ def _find_known_findings(
     folder: RunFolder, found: ClusterReview, of_base: Iterable[Difference]
 ) -> Iterator[FindingKey]:
     """Yield the findings that the merge base or the target has, in its files or on the cluster."""
-    gone = {row.id for row in of_base if row.action in {Action.CLEAR, Action.FORGET}}
-    stored = {row.id: row.value for row in folder.read_rows(ACTUAL) if row.id not in gone}
+    gone = {row.id: None for row in of_base if row.action in {Action.CLEAR, Action.FORGET}}
+    stored = read_quotas(folder, gone)
     for files in filter(None, (found.base, found.target)):
         others = {key: value for key, value in stored.items() if key not in files.rows}
         facts = folder.find(FACTS)
@@ -421,7 +422,7 @@ def _list_merged(
     folder: RunFolder, found: ClusterReview, merged: Iterable[Key]
 ) -> Iterator[Difference]:
     """Yield the writes that bring merged rows of the target branch to the cluster."""
-    stored = {row.id: row.value for row in folder.read_rows(ACTUAL)}
+    stored = folder.read_values(ACTUAL)
     cluster_id = folder.policy().cluster_id
     for key in sorted(merged):
         before, wanted = stored.get(key), found.target and found.target.rows.get(key)

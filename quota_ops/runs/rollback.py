@@ -109,7 +109,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     """
     policy = folder.policy()
     rollback = folder.read(ROLLBACK).compare_with_cluster(
-        {row.id: row.value for row in folder.read_rows(ACTUAL)},
+        folder.read_values(ACTUAL),
         {row.id: row for row in folder.read_rows(LEDGER) if row.state == ledger_edits.VERIFIED},
     )
     folder.write_table(DESIRED, list(_desired_rows(policy.cluster_id, rollback)))

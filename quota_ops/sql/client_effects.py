@@ -228,9 +228,7 @@ def _fingerprint(folder: RunFolder, inventory: Inventory, earlier_writes: Target
 
 def read_quotas(folder: RunFolder, earlier_writes: Targets = _NOTHING) -> dict[Key, float]:
     """Return the quotas that the cluster stores, as if `earlier_writes` had been written."""
-    table = folder.read_table(ACTUAL)
-    entities, keys, values = (parquet.to_values(table[name]) for name in ("entity", "key", "value"))
-    return apply_targets(dict(zip(map(Key, entities, keys), values, strict=True)), earlier_writes)
+    return apply_targets(folder.read_values(ACTUAL), earlier_writes)
 
 
 def read_effect_rows(folder: RunFolder, effects: InventoryEffects) -> Iterator[ClientEffectRow]:

@@ -99,9 +99,7 @@ def read_overriding_addresses(
     names = ("kind", "entity", "key", *Sight._fields)
     sights = [
         (Key(entity, key), Sight(*sight))
-        for kind, entity, key, *sight in zip(
-            *(parquet.to_values(rows[name]) for name in names), strict=True
-        )
+        for kind, entity, key, *sight in parquet.to_rows(rows, *names)
         if kind == Kind.OVERRIDING and entity.startswith("ip=")
     ]
     found = dict(sorted(sights, key=lambda pair: pair[1].ended))

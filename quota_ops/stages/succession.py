@@ -154,7 +154,7 @@ def _name_run(claim: Claim) -> str:
 
 def _claim_of(folder: RunFolder) -> Claim:
     about, desired = folder.about(), folder.read_table(DESIRED)
-    values = to_rows(desired.select(["entity", "key", "value"]))
+    values = to_rows(desired, "entity", "key", "value")
     return Claim(about.run, about.commit, claims.digest_of(values))
 
 
@@ -163,7 +163,7 @@ def _why_contradicted(folder: RunFolder, later: Iterable[LedgerRow]) -> str | No
 
     The commit of a row declared its value first, and need not be that of the run: see the claim.
     """
-    wanted = {row.id: row.value for row in folder.read_rows(DESIRED)}
+    wanted = folder.read_values(DESIRED)
     for row in later:
         if row.state in {INTENDED, VERIFIED} and not same(row.value, wanted.get(row.id)):
             claim = claims.find(folder.records, row.sequence or 0) or Claim(row.run, None, "")
@@ -177,7 +177,7 @@ def read_later_values(folder: RunFolder) -> dict[Key, float]:
     claim = claims.find(folder.records, number) if number > (about.sequence or 0) else None
     later = claim and RunFolder(folder.store.runs_of(about.cluster) / claim.run)
     is_kept = later and later.has(DESIRED.file)
-    return {row.id: row.value for row in later.read_rows(DESIRED)} if later and is_kept else {}
+    return later.read_values(DESIRED) if later and is_kept else {}
 
 
 def take_number_above(folder: RunFolder, table: pa.Table, claimed: int) -> None:

@@ -141,7 +141,7 @@ def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ..
         folder.policy, partial(find_connection, file=session.connection_file)
     ) as connect:
         run_stages(Run(folder, Path(), connect), ("describe",))
-    rows = to_rows(folder.read_table(ACTUAL).select(["entity", "key", "value"]))
+    rows = to_rows(folder.read_table(ACTUAL), "entity", "key", "value")
     lost = ((row.entity, row.key, row.value) for row in folder.read(DESCRIBED).lost)
     stored = tuple(StoredQuota(Entity.parse(row), key, value) for row, key, value in (*rows, *lost))
     return stored, str(folder.place), folder.policy().cluster_id

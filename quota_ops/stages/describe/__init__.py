@@ -104,8 +104,7 @@ def _find_lost(folder: RunFolder, policy: Policy, stored: Stored) -> tuple[LostL
     """Return the limits that the cluster stores as Git declares them, and no broker applies."""
     cluster = NamedCluster((folder.about().cluster,), policy.cluster_id)
     lost = find_lost_limits(folder.store, cluster, stored)
-    rows = folder.read_rows(DESIRED) if lost and folder.has(DESIRED.file) else ()
-    declared = {row.id: row.value for row in rows}
+    declared = folder.read_values(DESIRED) if lost and folder.has(DESIRED.file) else {}
     return tuple(row for row in lost if same(row.value, declared.get(row.id)))
 
 

@@ -15,7 +15,7 @@ from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
 from quota_ops.model.text import name_first
 from quota_ops.store.ledger.ledger import LedgerFile, damaged
-from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.snapshot import Snapshot
 
 PATIENCE = 5.0
@@ -103,10 +103,10 @@ def refuse_disagreement(
 
 
 def _read_verified(ledger: pa.Table) -> Targets:
-    columns = (to_values(ledger[name]) for name in ("entity", "key", "value", "state"))
+    rows = to_rows(ledger, "entity", "key", "value", "state")
     return {
         Key(entity, key): value
-        for entity, key, value, state in zip(*columns, strict=True)
+        for entity, key, value, state in rows
         if state == VERIFIED and value is not None
     }
 

@@ -20,7 +20,7 @@ from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
 from quota_ops.store.ledger.ledger import LedgerFile
-from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import BROKERS
 from quota_ops.store.run.folder import RunFolder
@@ -105,10 +105,10 @@ def read_placement(
 
 def read_divisors(known: LedgerFile) -> Mapping[Key, int]:
     """Return by how many brokers each limit of the whole cluster was divided that runs verified."""
-    columns = (to_values(known.table[name]) for name in ("entity", "key", "state", "brokers"))
+    rows = to_rows(known.table, "entity", "key", "state", "brokers")
     return {
         Key(entity, key): brokers
-        for entity, key, state, brokers in zip(*columns, strict=True)
+        for entity, key, state, brokers in rows
         if state == VERIFIED and brokers is not None
     }
 

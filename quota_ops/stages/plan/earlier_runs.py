@@ -11,7 +11,7 @@ from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
 from quota_ops.store.ledger.ledger import read_notes
-from quota_ops.store.places.parquet import read_rows, to_values
+from quota_ops.store.places.parquet import read_rows, to_rows, to_values
 from quota_ops.store.run.files import CHANGES, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 
@@ -50,11 +50,9 @@ def _find_owner_changes(folder: RunFolder) -> tuple[OwnerChange, ...]:
     if folder.has(ROLLBACK) or not folder.has(DESIRED.file):
         return ()
     ledger, desired = folder.read_table(LEDGER), folder.read_table(DESIRED)
-    known = zip(*(to_values(ledger[name]) for name in (*_OWNED, "state", "value")), strict=True)
+    known = to_rows(ledger, *_OWNED, "state", "value")
     managed = (row for *row, state, value in known if state == VERIFIED and value is not None)
-    return list_owner_changes(
-        managed, zip(*(to_values(desired[name]) for name in (*_OWNED, "file", "line")), strict=True)
-    )
+    return list_owner_changes(managed, to_rows(desired, *_OWNED, "file", "line"))
 
 
 def count_managed_rows(folder: RunFolder) -> Counter[str | None]:
@@ -67,6 +65,5 @@ def _list_owners(folder: RunFolder, table: pa.Table) -> Iterable[str | None]:
     states = {*to_values(table["state"])}
     if states <= {VERIFIED}:
         return to_values(table["owner"])
-    stored = {row.id: row.value for row in folder.read_rows(ACTUAL)}
-    managed = find_managed(tuple(read_rows(LEDGER, table)), stored)
+    managed = find_managed(tuple(read_rows(LEDGER, table)), folder.read_values(ACTUAL))
     return [row.owner for row in managed.values()]

@@ -1,11 +1,10 @@
 """The effects of a plan's writes on classes of clients, which people see beside the values."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from math import isfinite
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
 from quota_ops.model.plans.effect import ClassEffect, Effect, Risk
 from quota_ops.model.plans.ledger_edits import VERIFIED
@@ -18,7 +17,7 @@ from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
 from quota_ops.precedence.effects import Owners, Ownership, find_write_effects
 from quota_ops.sql.client_effects import read_quotas
-from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.run.files import EFFECTS
 from quota_ops.store.run.folder import RunFolder
 
@@ -37,7 +36,7 @@ def find_plan_effects(
 
 
 def _find(folder: RunFolder, plan: Plan, others: Sequence[Difference]) -> dict[Key, Effect]:
-    stored = _list_columns(folder.read_table(ACTUAL), "entity", "key", "value")
+    stored = to_rows(folder.read_table(ACTUAL), "entity", "key", "value")
     if others:
         targets = {row.id: row.target for row in others}
         stored = ((*key, value) for key, value in read_quotas(folder, targets).items())
@@ -50,8 +49,8 @@ def _read_ownership(folder: RunFolder, plan: Plan, others: Sequence[Difference])
     The owner of a stored quota comes from the ledger or, before a run has recorded it, from the
     file that declares it.
     """
-    declared = _list_columns(folder.read_table(DESIRED), "entity", "key", "owner")
-    known = _list_columns(folder.read_table(LEDGER), "entity", "key", "owner", "state")
+    declared = to_rows(folder.read_table(DESIRED), "entity", "key", "owner")
+    known = to_rows(folder.read_table(LEDGER), "entity", "key", "owner", "state")
     changed = {row.key for row in plan.writes}  # other keys have no limits that change
     before = {(entity, key): owner for entity, key, owner in declared if key in changed}
     for entity, key, owner, state in known:
@@ -60,10 +59,6 @@ def _read_ownership(folder: RunFolder, plan: Plan, others: Sequence[Difference])
     before |= {row.id: row.owner for row in others}
     after: Owners = {row.id: row.owner for row in plan.writes}
     return Ownership(before, after, OwnerIndex(plan.policy.owners))
-
-
-def _list_columns(table: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
-    return zip(*(to_values(table[name]) for name in names), strict=True)
 
 
 def write_effects(folder: RunFolder, effects: Mapping[Key, Effect]) -> None:

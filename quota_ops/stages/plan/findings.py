@@ -8,10 +8,9 @@ from quota_ops.findings.silences import find_idle_silences, mark_silenced
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.difference import Action
-from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.runs.run import Findings
-from quota_ops.store.places.parquet import to_values
+from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, FINDINGS
 from quota_ops.store.run.folder import RunFolder
 
@@ -26,12 +25,9 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     if not folder.has(CHECKED):
         return
     checked, facts = folder.read(CHECKED), folder.find(FACTS)
-    desired = folder.read_table(DESIRED)
-    entities, keys, values = (to_values(desired[name]) for name in ("entity", "key", "value"))
-    rows = dict(zip(map(Key, entities, keys), values, strict=True))
-    others = _find_others(plan)
     known = {finding[:3] for finding in checked.findings}
-    found_now = check_cluster(rows, others, facts, folder.policy())
+    values, others = folder.read_values(DESIRED), _find_others(plan)
+    found_now = check_cluster(values, others, facts, folder.policy())
     more = [finding for finding in found_now if finding[:3] not in known]
     files, shares = list(checked.findings), list[Finding]()
     if folder.has(DECLARED.file):  # check did not know the shares of limits of the whole cluster
@@ -40,7 +36,7 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
         files, shares = check_shares(
             divided, files, folder.policy(), facts, is_complete=is_complete
         )
-    more = [*_add_locations(desired, more), *shares]
+    more = [*_add_locations(folder.read_table(DESIRED), more), *shares]
     found = (*files, *mark_silenced(more, checked.silences))
     found += tuple(find_idle_silences(found, checked.silences, list_decidable_codes(facts)))
     folder.write(FINDINGS, Findings(found))
@@ -60,8 +56,7 @@ def _add_locations(desired: pa.Table, findings: list[Finding]) -> list[Finding]:
     if not findings:
         return []
     lines: dict[tuple[str, str | None], Location] = {}
-    columns = (to_values(desired[name]) for name in ("entity", "key", "file", "line"))
-    for entity, key, file, line in zip(*columns, strict=True):
+    for entity, key, file, line in to_rows(desired, "entity", "key", "file", "line"):
         lines[entity, key] = place = Location(file, line)
         lines.setdefault((entity, None), place)
     return [

@@ -17,7 +17,6 @@ from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import Key, Targets
 from quota_ops.model.quotas.tables import ACTUAL
 from quota_ops.model.runs.run import UNKNOWN, LedgerEdit, Origin, OriginOfRows, Origins
-from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.run.files import ADOPTED, ALTER, DESCRIBED, ORIGINS, POLICY, RELEASED
 from quota_ops.store.run.folder import RunFolder
@@ -151,7 +150,7 @@ class _Search(Struct):
         """Use the values that a run described, and the origins that it recorded for them."""
         known = read_origins(run) if run.has(ORIGINS) else {}
         name, started = _named(run), run.about().started
-        seen = {} if self.left.keys() <= self.changed.keys() else _seen(run)
+        seen = {} if self.left.keys() <= self.changed.keys() else run.read_values(ACTUAL)
         for key, value in list(self.left.items()):
             if key not in self.changed:
                 self._compare(key, value, seen.get(key), name, started)
@@ -191,13 +190,6 @@ def _writes(state: RunState) -> tuple[str, Targets]:
     run, alter = state.folder, state.find(ALTER)
     who = f"{alter.by} with alter in {_named(run)}" if alter else _named(run)
     return who, {row.id: row.target for row in run.differences()}
-
-
-def _seen(run: RunFolder) -> dict[Key, float]:
-    """Return the values of the cluster when a run described it."""
-    table = run.read_table(ACTUAL)
-    entities, keys, values = (to_values(table[name]) for name in ("entity", "key", "value"))
-    return dict(zip(map(Key, entities, keys), values, strict=True))
 
 
 def _named(run: RunFolder) -> str:

@@ -92,7 +92,7 @@ def write_throttling(
         source = UsageSource.of(usage, find_use(usage.prometheus))
         past = read_past_use(store, plan.policy.cluster_id, now)
         facts = folder.find(FACTS)
-        before = {Key(row.entity, row.key): row.value for row in folder.read_rows(ACTUAL)}
+        before = folder.read_values(ACTUAL)
         found = find_throttling(
             plan.writes,
             effects,

@@ -15,12 +15,12 @@ from quota_ops.report.page.limits import Stored
 from quota_ops.report.page.report import as_html
 from quota_ops.report.records.json_report import as_json
 from quota_ops.report.text.report import as_text
+from quota_ops.sql.client_effects import read_quotas
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_rows import record_run_history
 from quota_ops.stages.report.past import add_past
 from quota_ops.stages.report.recorded_use import add_recorded_use
 from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import PAGE, REPORT, TEXT
 from quota_ops.store.run.folder import RunFolder
 
@@ -68,15 +68,12 @@ def _read_stored(folder: RunFolder, report: Report) -> list[tuple[str, str, floa
     """Return the quotas that the cluster has after a run, as far as known; none if damaged."""
     if report.plan is None or not folder.has(ACTUAL.file):
         return []
-    table = folder.read_table(ACTUAL)
-    columns = (to_values(table[name]) for name in ("entity", "key", "value"))
-    stored: dict[tuple[str, str], float | None] = {
-        (entity, key): value for entity, key, value in zip(*columns, strict=True)
+    written = {
+        row.difference.id: row.difference.target
+        for row in report_rows(report)
+        if row.status in {RowStatus.CHANGED, RowStatus.FOUND}
     }
-    for row in report_rows(report):
-        if row.status in {RowStatus.CHANGED, RowStatus.FOUND}:
-            stored[row.difference.id] = row.difference.target
-    return [(entity, key, value) for (entity, key), value in stored.items() if value is not None]
+    return [(*key, value) for key, value in read_quotas(folder, written).items()]
 
 
 @cache

@@ -225,8 +225,7 @@ def _leave_out(rows: pa.Table, included: Collection[str]) -> pa.Table:
 
 
 def _filter(rows: pa.Table, keep: Callable[..., bool], *names: str) -> pa.Table:
-    values = zip(*(parquet.to_values(rows[name]) for name in names), strict=True)
-    kept = [keep(*row) for row in values]
+    kept = [keep(*row) for row in parquet.to_rows(rows, *names)]
     return rows if all(kept) else rows.filter(pa.array(kept, pa.bool_()))
 
 
@@ -247,8 +246,7 @@ def _read(
 
 
 def _name_ends(rows: pa.Table) -> Iterator[str]:
-    columns = [parquet.to_values(rows[name]) for name in (*_END, "entity")]
-    for *end, entity in zip(*columns, strict=True):
+    for *end, entity in parquet.to_rows(rows, *_END, "entity"):
         if entity is None:
             yield _name_end(*end)
 

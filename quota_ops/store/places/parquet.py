@@ -79,9 +79,10 @@ def from_columns(table: Table[Any], columns: Mapping[str, Sequence[Any]]) -> pa.
     return pa.Table.from_arrays(arrays, schema=schema)
 
 
-def to_rows(arrow: pa.Table) -> Iterable[tuple[Any, ...]]:
-    """Return the rows of an Arrow table as tuples."""
-    return zip(*map(to_values, arrow.columns), strict=True)
+def to_rows(arrow: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
+    """Return the rows of an Arrow table as tuples of the columns with these names, or of all."""
+    columns = map(arrow.column, names) if names else arrow.columns
+    return zip(*map(to_values, columns), strict=True)
 
 
 def to_values(column: pa.ChunkedArray) -> list[Any]:

@@ -23,7 +23,7 @@ from quota_ops.model.plans.approval import Author, Decision
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Action, Difference, Kind, group_by_batch
-from quota_ops.model.quotas.rows import OverrideRow, Side
+from quota_ops.model.quotas.rows import Key, OverrideRow, Side
 from quota_ops.model.quotas.tables import DIFFERENCES, LEDGER, OVERRIDES, Row, Table
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.run import About, Alter, LedgerEdit, Outcomes, StageEnd, StoredPlan
@@ -105,6 +105,11 @@ class RunFolder:
     def read_rows(self, table: Table[Row]) -> Iterator[Row]:
         """Return the rows of an earlier stage's table. Raises as `read_table`."""
         return parquet.read_rows(table, self.read_table(table))
+
+    def read_values(self, table: Table[Any]) -> dict[Key, float]:
+        """Return the values of ACTUAL or DESIRED by entity and key. Raises as `read_table`."""
+        rows = parquet.to_rows(self.read_table(table), "entity", "key", "value")
+        return {Key(entity, key): value for entity, key, value in rows}
 
     def count(self, table: Table[Any]) -> int:
         """Return the number of rows in the table of an earlier stage."""
