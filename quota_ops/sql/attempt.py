@@ -18,19 +18,15 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.sql.job import RESULTS, ComparedRun
-from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 
-_WRITERS = 16
-"""How many runs get their results at the same time."""
+_READERS = 16
+"""Of how many runs the next manifest is found at the same time."""
 _PREFIX = "diff-"
 
 
 class DiffAttempt(Struct, frozen=True):
-    """An attempt for some runs; the engine writes TABLE/folder=NUMBER/FILE to its place.
-
-    NUMBER is the position of the run, from 0.
-    """
+    """An attempt for some runs; its place is for what the engine writes before the results."""
 
     runs: Sequence[ComparedRun]
     place: Place
@@ -41,8 +37,8 @@ class DiffAttempt(Struct, frozen=True):
     @contextmanager
     def begin(cls, runs: Sequence[ComparedRun]) -> Iterator[Self]:
         """Yield a new attempt, and delete what it wrote and nobody needs at the end."""
-        with ThreadPoolExecutor(_WRITERS) as writers:
-            manifests = list(writers.map(_next_manifest, runs))
+        with ThreadPoolExecutor(_READERS) as readers:
+            manifests = list(readers.map(_next_manifest, runs))
         place = runs[0].folder / f"spark-{uuid4().hex}"
         try:
             yield cls(runs, place, manifests)
@@ -50,42 +46,22 @@ class DiffAttempt(Struct, frozen=True):
             with suppress(InvalidInput, OSError):
                 delete_tree(place)
 
-    def publish(self) -> None:
-        """Make the attempt the result of each run.
+    def publish(self, number: int, results: Sequence[bytes]) -> None:
+        """Make the files of RESULTS, in that order, the result of a run, by its number from 0.
 
-        Raises InvalidInput for the first run for which another attempt has become the result
-        since this one began.
+        Raises InvalidInput if another attempt has become its result since this one began.
         """
-        files: dict[tuple[str, str], list[Place]] = {}
-        for leaf in self.place.walk():
-            table, _, rest = leaf.path.partition("/folder=")
-            number, _, name = rest.partition("/")
-            if name.startswith("part-"):
-                files.setdefault((table, number), []).append(self.place.below(leaf.path))
-        with ThreadPoolExecutor(_WRITERS) as writers:
-            for end in [
-                writers.submit(self._publish_run, number, files) for number in range(len(self.runs))
-            ]:
-                end.result()
-
-    def _publish_run(self, number: int, files: dict[tuple[str, str], list[Place]]) -> None:
         run, manifest = self.runs[number], self.manifests[number]
-        content = {"attempt": self.place.name, "cluster": run.cluster, "at": iso_utc()}
-        if not manifest.create(json.dumps(content).encode()):
+        note = {"attempt": self.place.name, "cluster": run.cluster, "at": iso_utc()}
+        if not manifest.create(json.dumps(note).encode()):
             raise InvalidInput(
                 f"{manifest} exists: another attempt to compare this run ended first",
                 "Its result is in the run folder. Run diff again if the run was described since.",
             )
         # Nothing can be planned without differences: no reader finds those of an earlier attempt.
         (run.folder / DIFFERENCES.file).delete()
-        for table in RESULTS:
-            written = files.get((table.name, str(number)), [])
-            if written:
-                (file,) = written
-                file.move(run.folder / table.file)
-            else:
-                empty = parquet.to_bytes(table, parquet.from_rows(table, []))
-                (run.folder / table.file).replace(empty)
+        for table, content in zip(RESULTS, results, strict=True):
+            (run.folder / table.file).replace(content)
 
 
 def _next_manifest(run: ComparedRun) -> Place:

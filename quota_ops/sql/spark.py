@@ -36,7 +36,7 @@ _log = logging.getLogger(__name__)
 COMPARED = "_compared"
 """The folder of what compare.sql returns."""
 _JUDGED = 4
-"""Of how many runs the driver judges the rows at the same time."""
+"""Of how many runs the driver judges the rows and writes the results at the same time."""
 LARGE_SIDES = (DESIRED, ACTUAL, LEDGER)
 """What executors read; the driver reads the others through the store: few rows for each cluster."""
 LARGE_JVM = "-XX:+UseSerialGC"
@@ -71,9 +71,8 @@ class SparkEngine:
             folders = {run.cluster: str(number) for number, run in enumerate(runs)}
             self.compare(sides, folders, attempt.place, SMALL_RUN if is_small else {})
             with ThreadPoolExecutor(_JUDGED) as threads:  # waits for the store
-                for _ in threads.map(partial(_judge_run, attempt.place), folders.values(), runs):
+                for _ in threads.map(partial(_judge_run, attempt), range(len(runs))):
                     pass
-            attempt.publish()
 
     def compare(
         self,
@@ -115,12 +114,13 @@ class SparkEngine:
         return read.parquet(*map(hadoop_uri, places))
 
 
-def _judge_run(attempt: Place, folder: str, run: ComparedRun) -> None:
-    """Write RESULTS of the rows of COMPARED in a folder, if it has any.
+def _judge_run(attempt: DiffAttempt, number: int) -> None:
+    """Publish RESULTS of the rows of COMPARED of a run.
 
-    Raises EngineFailed if the rows cannot be read.
+    Raises EngineFailed if the rows cannot be read, and the errors of `publish`.
     """
-    written = attempt / COMPARED / f"folder={folder}"
+    written = attempt.place / COMPARED / f"folder={number}"
+    results = tuple(parquet.from_rows(table, []) for table in RESULTS)
     for name in written.list():
         if name.endswith(".parquet"):
             try:
@@ -128,10 +128,9 @@ def _judge_run(attempt: Place, folder: str, run: ComparedRun) -> None:
             except (pa.ArrowInvalid, OSError) as error:
                 where = f"the result of Spark {written / name}"
                 raise EngineFailed(f"{where} cannot be read: {error}") from error
-            sides = {table: [run.folder / table.file] for table in SIDES}
-            for table, found in zip(RESULTS, judge(rows, sides), strict=True):
-                content = parquet.to_bytes(table, parquet.conform(table, found))
-                (attempt / table.name / f"folder={folder}" / "part-0.parquet").replace(content)
+            folder = attempt.runs[number].folder
+            results = judge(rows, {table: [folder / table.file] for table in SIDES})
+    attempt.publish(number, [*map(parquet.to_bytes, RESULTS, results)])
 
 
 def spark_schema(table: Table[Any]) -> str:

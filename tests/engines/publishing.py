@@ -9,8 +9,6 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import pyarrow as pa
-
 from quota_ops.model.quotas.rows import Side
 from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.job import RESULTS, ComparedRun
@@ -18,22 +16,22 @@ from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 
-STEPS = ("create", "delete", "move", "move")
+STEPS = ("create", "delete", "replace", "replace")
 """What an attempt asks of the store to become the result of a run, in order."""
 CLUSTER = "c"
 
 
-def write_results(attempt: DiffAttempt, entity: str) -> None:
-    """Write what an engine writes for the first run: one difference of an entity, one batch."""
+def list_results(entity: str) -> list[bytes]:
+    """Return the files of RESULTS with one difference of an entity, and one batch."""
     values = {"cluster": CLUSTER, "entity": entity, "key": "producer_byte_rate", "batch": 1}
     values |= {"kind": "pending", "action": "set", "after": 1.0, "value": 1.0}
     values |= {"declared_entity": entity, "declared": 2.0, "file": "team.yaml", "line": 1}
     values |= {"side": Side.UNMANAGED}
-    for table in RESULTS:
-        row = [(values.get(column.name),) for column in table.columns]
-        arrow = pa.table(dict(zip(table.names, row, strict=True)), parquet.arrow_schema(table))
-        part = f"{table.name}/folder=0/part-0.parquet"
-        attempt.place.below(part).replace(parquet.to_bytes(table, arrow))
+    rows = [[values.get(name) for name in table.names] for table in RESULTS]
+    return [
+        parquet.to_bytes(table, parquet.from_rows(table, [row]))
+        for table, row in zip(RESULTS, rows, strict=True)
+    ]
 
 
 def read_entities(folder: Place) -> list[str | None]:
@@ -50,8 +48,8 @@ def main(address: str, last: int) -> None:
     """Publish the entity `new`, and die before step `last`, from 0."""
     folder = open_place(address)
     with DiffAttempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
-        write_results(attempt, "new")
-        done = 0
+        attempt.place.below("_compared/folder=0/part-0.parquet").replace(b"of Spark")
+        results, done = list_results("new"), 0
 
         def die_at_last(act: Callable[..., Any]) -> Callable[..., Any]:
             def step(*arguments: Any) -> Any:
@@ -66,7 +64,7 @@ def main(address: str, last: int) -> None:
         kind: Any = type(folder)
         for name in set(STEPS):
             setattr(kind, name, die_at_last(getattr(kind, name)))
-        attempt.publish()
+        attempt.publish(0, results)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from quota_ops.model.quotas.rows import ActualRow, DesiredRow, LedgerRow
 from quota_ops.model.quotas.tables import CLUSTERS, DIFFERENCES, OVERRIDES, Table
 from quota_ops.sql.attempt import DiffAttempt
 from quota_ops.sql.embedded import EmbeddedEngine
-from quota_ops.sql.job import ComparedRun, Engine, EngineFailed, SomeDamaged, diff_runs
+from quota_ops.sql.job import RESULTS, ComparedRun, Engine, EngineFailed, SomeDamaged, diff_runs
 from quota_ops.store.places import parquet
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
@@ -25,6 +25,7 @@ from tests.places import on_disk
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+EMPTY = [parquet.to_bytes(table, parquet.from_rows(table, [])) for table in RESULTS]
 ROW = ("user=a", "producer_byte_rate", 1.0)
 
 
@@ -172,14 +173,14 @@ def test_an_attempt_that_ended_later_is_no_result(tmp_path: Path) -> None:
     folder = open_place(put(tmp_path, "c"))
     run = ComparedRun("c", folder)
     with DiffAttempt.begin([run]) as first, DiffAttempt.begin([run]) as second:
-        first.publish()
+        first.publish(0, EMPTY)
         (folder / DIFFERENCES.file).replace(b"the result of the first")
         with pytest.raises(InvalidInput, match="another attempt to compare this run ended first"):
-            second.publish()
+            second.publish(0, EMPTY)
 
     assert (folder / DIFFERENCES.file).read() == b"the result of the first"
     with DiffAttempt.begin([run]) as third:
-        third.publish()
+        third.publish(0, EMPTY)
     assert differences(tmp_path) == ()
     manifests = [name for name in folder.list() if name.startswith("diff-")]
     assert manifests == ["diff-0001.json", "diff-0002.json"]

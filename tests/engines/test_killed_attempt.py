@@ -12,7 +12,7 @@ from quota_ops.sql.job import ComparedRun
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import open_place
 from quota_ops.store.run.files import find_pruned
-from tests.engines.publishing import CLUSTER, STEPS, read_entities, write_results
+from tests.engines.publishing import CLUSTER, STEPS, list_results, read_entities
 from tests.engines.submitting import ROOT
 
 AFTER = (["old", "old"], ["old", "old"], ["old", None], ["new", None])
@@ -31,8 +31,7 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
 def publish(folder: Place, entity: str) -> None:
     """Make an attempt for a run its result."""
     with DiffAttempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
-        write_results(attempt, entity)
-        attempt.publish()
+        attempt.publish(0, list_results(entity))
 
 
 @pytest.mark.parametrize("step", range(len(STEPS)))

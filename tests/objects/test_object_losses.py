@@ -17,7 +17,7 @@ from quota_ops.store.places.run_store import find_run_store, open_place
 from quota_ops.store.run.files import APPLIED
 from quota_ops.store.run.listing import summarize_run
 from tests.cli.test_screens import KEY
-from tests.engines.publishing import CLUSTER, read_entities, write_results
+from tests.engines.publishing import CLUSTER, list_results, read_entities
 from tests.faults.table import ALL
 from tests.lab import Lab
 from tests.objects.proxy import CONFIRMED, LOST, Faults
@@ -63,14 +63,13 @@ def test_no_row_is_lost_and_nothing_is_done_twice(lab: Lab, address: str, faults
 
 
 def test_lost_responses_while_an_attempt_of_spark_ends(address: str, faults: Faults) -> None:
-    """The attempt recognizes its own manifest and repeats lost moves; its result is whole."""
+    """The attempt recognizes its own manifest and repeats lost writes; its result is whole."""
     folder = open_place(address) / "run"
     for entity in ("old", "new"):
         with DiffAttempt.begin([ComparedRun(CLUSTER, folder)]) as attempt:
-            write_results(attempt, entity)
             if entity == "new":
                 faults.puts, faults.plan, faults.lose_every = 0, [LOST], 2
-            attempt.publish()
+            attempt.publish(0, list_results(entity))
 
     assert faults.puts > 3
     assert read_entities(folder) == ["new", "new"]

@@ -138,13 +138,3 @@ def test_a_place_is_one_of_its_store(root: Place) -> None:
     for name in ("", ".", "..", "a/b", "../other"):
         with pytest.raises(ValueError, match="is not a name"):
             root / name
-
-
-def test_a_file_moves_over_another(root: Place) -> None:
-    """A moved file has its bytes at the new place alone, whatever was there."""
-    (root / "old").replace(b"old")
-    (root / "new").replace(b"new")
-
-    (root / "new").move(root / "old")
-
-    assert ((root / "old").read(), root.list()) == (b"new", ("old",))

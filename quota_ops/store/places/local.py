@@ -84,14 +84,6 @@ class LocalPlace(Place):
             if durable:
                 _sync(draft.parent)
 
-    def move(self, to: Place) -> None:
-        """Rename a file that another program wrote, such as Spark, and make it private."""
-        with _draft(Path(to.uri), b"") as draft:
-            self._path.replace(draft)
-            with suppress(PermissionError):  # a file of another user keeps its mode
-                draft.chmod(0o600)
-            draft.replace(to.uri)
-
     def exists(self) -> bool:
         """Return whether a file or folder exists.
 

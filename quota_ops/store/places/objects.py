@@ -103,12 +103,6 @@ class ObjectPlace(Place):
         with self._refusing("written"):
             self._client.put(self.key, content, use_multipart=False)
 
-    def move(self, to: Place) -> None:
-        """Let the store copy an object over another one, and delete the first."""
-        with self._refusing("written", to):
-            self._client.copy(self.key, to.key)
-            self._client.delete(self.key)
-
     def exists(self) -> bool:
         """Return whether an object exists."""
         with self._refusing("read"):
@@ -222,15 +216,15 @@ class ObjectPlace(Place):
             raise OSError(errno.EIO, why or "unknown error", place) from None
 
     @contextmanager
-    def _refusing(self, how: str, place: Place | None = None) -> Iterator[None]:
+    def _refusing(self, how: str) -> Iterator[None]:
         try:
             yield
         except client_errors() as error:
-            raise self._refused(error, how, place) from None
+            raise self._refused(error, how) from None
 
-    def _refused(self, error: Exception, how: str, place: Place | None = None) -> InvalidInput:
+    def _refused(self, error: Exception, how: str) -> InvalidInput:
         kind = Denied if is_denied(error) else InvalidInput
-        message = f"{place or self} cannot be {how}: {why_failed(error)}"
+        message = f"{self} cannot be {how}: {why_failed(error)}"
         return kind(message, remedy(error, self.bucket))
 
 

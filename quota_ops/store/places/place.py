@@ -100,10 +100,6 @@ class Place(ABC):
         """
 
     @abstractmethod
-    def move(self, to: "Place") -> None:
-        """Move the file over another one of the store; the bytes do not pass through here."""
-
-    @abstractmethod
     def exists(self) -> bool:
         """Return whether the file exists; for a folder, a store may return either."""
 
