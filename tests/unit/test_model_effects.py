@@ -122,15 +122,13 @@ def test_a_stored_infinity_is_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    "damage",
-    [{"user": 1}, {"before": 5}, {"before": {"value": "x", "entity": "e"}}, {"client_ids": "1"}],
+    "client_class",
+    [[None, None, 1], [5, None], [["x", "e", []], None], [None, None, None, None, "x"]],
 )
-def test_damaged_effects_are_named(tmp_path: Path, damage: dict[str, Any]) -> None:
+def test_damaged_effects_are_named(tmp_path: Path, client_class: list[Any]) -> None:
     """A value of another type is an error with the file, never a traceback in a report."""
-    effect = find_effects([], {Key("user=alice", KEY): Change(None, 5.0)})[Key("user=alice", KEY)]
-    values = effect.as_json(KEY)
-    values["classes"] = [values["classes"][0] | damage]
-    (tmp_path / EFFECTS).write_text(json.dumps({"effects": [["user=alice", KEY, values]]}))
+    effects = [["user=alice", KEY, [[client_class]]]]
+    (tmp_path / EFFECTS).write_text(json.dumps({"effects": effects}))
 
     with pytest.raises(InvalidInput, match=f"{EFFECTS} does not have the format of quota-ops"):
         read_effects(RunFolder(open_place(tmp_path)))

@@ -6,12 +6,12 @@ from typing import Any
 
 import msgspec
 
-from quota_ops.model.plans.effect import ClassEffect, Effect, Risk
+from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
+from quota_ops.model.quotas.quota import json_number
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.model.stored import complete_type
@@ -78,41 +78,23 @@ def read_effects(folder: RunFolder) -> dict[Key, Effect]:
 
 
 def effect_json(entity: str, key: str, effect: Effect) -> Any:
-    """Return an effect as JSON values: a list, which takes a third of the bytes of an object.
+    """Return an effect as JSON values: lists, which take a third of the bytes of objects.
 
-    An object if it has a number that JSON lacks, which is then text.
+    A number that JSON lacks is text.
     """
     limits = [limit for each in effect.classes for limit in (each.before, each.after) if limit]
     if all(isfinite(limit.value) for limit in limits):
         return [entity, key, effect]
-    return [entity, key, effect.as_json(key)]
+    return [entity, key, _spell_numbers(msgspec.to_builtins(effect))]
+
+
+def _spell_numbers(values: Any) -> Any:
+    if isinstance(values, list | tuple):
+        return [*map(_spell_numbers, values)]
+    return json_number(values) if isinstance(values, float) else values
 
 
 def parse_effects(values: Sequence[Any]) -> dict[Key, Effect]:
-    """Parse outputs of `effect_json`.
-
-    Raises KeyError, TypeError or ValueError for anything else.
-    """
-    lists = [
-        [*row[:2], _list_fields(row[2]) if isinstance(row[2], dict) else row[2]] for row in values
-    ]
-    return {Key(*row[:2]): row[2] for row in msgspec.convert(lists, list[_Row])}
-
-
-def _list_fields(values: Mapping[str, Any]) -> list[Any]:
-    """Return an object as the list of its fields; which has a number that JSON lacks."""
-    classes = [
-        [
-            *(_list_limit(client_class[side]) for side in ("before", "after")),
-            *(client_class[name] for name in ClassEffect.__struct_fields__[2:]),
-        ]
-        for client_class in values["classes"]
-    ]
-    counts = (values[name] for name in Effect.__struct_fields__[1:-1])
-    return [classes, *counts, [values["risk"][name] for name in Risk._fields]]
-
-
-def _list_limit(values: Mapping[str, Any] | None) -> list[Any] | None:
-    if values is None:
-        return None
-    return [float(values["value"]), values["entity"], Entity.parse(values["entity"]).types]
+    """Parse outputs of `effect_json`. Raises ValueError for anything else."""
+    rows = msgspec.convert(values, list[_Row], strict=False)  # "inf" is a number
+    return {Key(entity, key): effect for entity, key, effect in rows}
