@@ -10,17 +10,20 @@ from msgspec.structs import replace
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.history.history import HistoryRow
 from quota_ops.model.history.past import Past, select_past
+from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.events import list_changes
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.screens.history import change_cells
 from quota_ops.sql.history import Newest, read_history
+from quota_ops.stages.report.run_report import find_look
 from quota_ops.store.history.history import Day, list_days
 from quota_ops.store.ledger.holds import list_since
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.files import PAGE, PAST, REPORT
+from quota_ops.store.run.files import PAGE, PAST
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import NamedCluster, list_ids
+from quota_ops.store.run.state import RunState
 
 _log = logging.getLogger(__name__)
 MOST_DAYS = 90
@@ -78,10 +81,9 @@ def _follow(folder: RunFolder) -> str | None:
 
 def _find_comparison(folder: RunFolder, run: str | None) -> str | None:
     """Return when another run read the cluster to compare it; None if it did not."""
-    with suppress(InvalidInput, AttributeError, TypeError):
-        report = RunFolder(folder.place.parent / run).read_json(REPORT, "rows") if run else {}
-        looked = report.get("looked") if report.get("plan") else None
-        return looked if isinstance(looked, str) else None
+    earlier = RunFolder(folder.place.parent / run) if run else None
+    with suppress(InvalidInput, OSError):
+        return find_look(RunState(earlier)) if earlier and earlier.has(DIFFERENCES.file) else None
     return None
 
 

@@ -65,9 +65,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         if not any(folder.has(file) for file in (files.PLAN, files.VERIFICATION)):
             plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     applied, facts = parts.outcomes, parts.find(files.FACTS)
-    verification = parts.verification or Verification()
-    if parts.is_writing or verification.earlier:
-        verification = Verification()  # it verified an earlier attempt
+    verification = _find_verification(parts)
     if record is None and verification.brokers:
         wrong = {verdict.id for verdict in verification.verdicts}
         applied = tuple(settle_unknown(applied, wrong, "found by verify"))
@@ -104,9 +102,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         record=record,
         repository=_find_repository(policy),
         changes=parts.find(files.CHANGES),
-        looked=_find_last(
-            folder, [files.STAGE.of("verify") if verification.brokers else files.DESCRIBED]
-        ),
+        looked=find_look(parts),
         use=parts.find(files.USE),
         throttled=parts.find(files.THROTTLED),
         promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy, facts)) or (),
@@ -139,6 +135,18 @@ def read_end_time(folder: RunFolder) -> str:
         _find_last(folder, map(files.STAGE.of, (*STAGES[:-1], *_RECORDED)))
         or folder.about().started
     )
+
+
+def find_look(run: RunState) -> str | None:
+    """Return when verify, or else describe, read the cluster; None if nothing was read."""
+    is_verified = bool(_find_verification(run).brokers)
+    return _find_last(run.folder, [files.STAGE.of("verify") if is_verified else files.DESCRIBED])
+
+
+def _find_verification(run: RunState) -> Verification:
+    """Return what verify found, unless it verified an earlier attempt."""
+    found = run.verification
+    return Verification() if found is None or found.earlier or run.is_writing else found
 
 
 def _find_last(folder: RunFolder, artifacts: Iterable[files.RunFile[Any]]) -> str | None:

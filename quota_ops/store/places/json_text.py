@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -42,19 +42,6 @@ def _parts(value: Mapping[str, Any]) -> Iterator[str]:
 def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the fields that are not null, to keep large files small."""
     return {name: value for name, value in values.items() if value is not None}
-
-
-def head(written: Iterable[bytes], field: str) -> bytes:
-    """Return the part of a `json_text` before the list of a field, as a JSON object.
-
-    Return all of it if there is no such list.
-    """
-    start, kept = f'"{field}": ['.encode(), list[bytes]()
-    for chunk in written:
-        if chunk.lstrip().startswith(start):
-            return b"".join(kept).rstrip().removesuffix(b",") + b"}"
-        kept.append(chunk)
-    return b"".join(kept)
 
 
 def in_ascii(text: str) -> str:

@@ -31,7 +31,7 @@ from quota_ops.model.runs.stages import StageResult, StageStatus, explain_failur
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.store.places import parquet, written_by
-from quota_ops.store.places.json_text import head, json_text
+from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.place import Place, explain_lost
 from quota_ops.store.places.run_store import ClusterStore, RunStore, name_run, safe_name, store_of
 from quota_ops.store.run import files
@@ -119,13 +119,10 @@ class RunFolder:
         """Write readable JSON: each field, and each item of a list, on a line of its own."""
         self.write_text(name, json_text(value))
 
-    def read_json(self, name: str, before: str | None = None) -> dict[str, Any]:
-        """Return the JSON of an earlier stage. Raises InvalidInput if it is missing or damaged.
-
-        With the name of a list as `before`, read only the fields before that list.
-        """
+    def read_json(self, name: str) -> dict[str, Any]:
+        """Return the JSON of an earlier stage. Raises InvalidInput if it is missing or damaged."""
         try:
-            value = json.loads(self._read(name, before))
+            value = json.loads(self._read(name))
         except (RecursionError, ValueError) as error:
             raise InvalidInput(f"{self.place / name} is not valid JSON: {error}") from error
         if not isinstance(value, dict):
@@ -174,12 +171,9 @@ class RunFolder:
             self.kept.pop(name, None)
             self.kept.pop(_DERIVED.get(name, name), None)
 
-    def _read(self, name: str, before: str | None = None) -> bytes:
+    def _read(self, name: str) -> bytes:
         try:
-            if before is None:
-                return (self.place / name).read()
-            with (self.place / name).open() as file:
-                return head(file, before)
+            return (self.place / name).read()
         except FileNotFoundError:
             raise InvalidInput(
                 f"{self.place / name} is missing: the stage that writes it has not run"
