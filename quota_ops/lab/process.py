@@ -1,6 +1,7 @@
 """Starts child processes, waits until they respond, and identifies them before it signals them."""
 
 import fcntl
+import json
 import os
 import shutil
 import signal
@@ -13,12 +14,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Self, cast
+from typing import IO, ClassVar, Self, cast
 
 from quota_ops.model.errors import ClusterTrouble
 
 _LAUNCH = Path(__file__).with_name("launch.py")
 _MOST_READS = 10_000
+_STATE = "server.json"
 
 
 class StoppedAtEnd:
@@ -74,9 +76,27 @@ class OwnProcess:
 class Server(StoppedAtEnd):
     """A server of one process with a home of its own, running or not."""
 
+    MARK: ClassVar[str]
+    """The mark of its process, with {} for its home."""
     home: Path
     port: int
     process: OwnProcess = field(compare=False)
+
+    @classmethod
+    def find(cls, home: Path) -> Self | None:
+        """Return the server last started in a home, running or not; None if there was none."""
+        home = home.resolve()
+        try:
+            state = json.loads((home / _STATE).read_text())
+            process = OwnProcess(pid=state.pop("pid"), mark=cls.MARK.format(home))
+            return cls(home=home, process=process, **state)
+        except (OSError, ValueError, KeyError, TypeError):  # or a file that a crash left incomplete
+            return None
+
+    def save(self, **more: str) -> None:
+        """Write for `find` what it needs, with the values of further fields."""
+        state = {"pid": self.process.pid, "port": self.port, **more}
+        write_private(self.home / _STATE, json.dumps(state))
 
     @property
     def running(self) -> bool:
@@ -86,6 +106,12 @@ class Server(StoppedAtEnd):
     def stop(self) -> None:
         """Stop it and all that it started, and return when it has ended."""
         self.process.stop()
+
+
+def write_private(file: Path, content: str) -> None:
+    """Write a file that may contain a token, and that nobody else may read."""
+    file.touch(mode=0o600)
+    file.write_text(content)
 
 
 def launch(

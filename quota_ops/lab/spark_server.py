@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from quota_ops.lab.kafka.broker import is_port_open
-from quota_ops.lab.process import OwnProcess, Server, choose_port, launch, wait_for_start
+from quota_ops.lab.process import Server, choose_port, launch, wait_for_start, write_private
 from quota_ops.sql.job import diff_runs
 from quota_ops.sql.spark_archive import (
     KEEP_CODE,
@@ -22,7 +22,6 @@ from quota_ops.store.places.run_store import open_place
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _SETTINGS = "server.conf"
-_STATE = "server.json"
 _LOG = "spark.log"
 
 
@@ -30,6 +29,7 @@ _LOG = "spark.log"
 class SparkServer(Server):
     """A Spark Connect server, running or not; as a context manager it stops at its end."""
 
+    MARK = f"{{}}/{_SETTINGS}"
     token: str = field(repr=False)
 
     @property
@@ -79,41 +79,27 @@ def start_spark_server(home: Path, *, detached: bool = False) -> SparkServer:
     """
     home = home.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    earlier = find_spark_server(home)
+    earlier = SparkServer.find(home)
     if earlier and earlier.running:
         return earlier
     port = choose_port(earlier.port if earlier else 0)
     token = earlier.token if earlier else secrets.token_urlsafe(24)
-    _write_private(home / _SETTINGS, _format_settings(port, token))
+    settings = home / _SETTINGS
+    write_private(settings, _format_settings(port, token))
     spark_submit = [
         str(find_spark() / "bin" / "spark-class"),
         "org.apache.spark.deploy.SparkSubmit",
     ]
     process = launch(
-        [*spark_submit, "--properties-file", _mark(home), "--class", _CLASS, "spark-internal"],
-        mark=_mark(home),
+        [*spark_submit, "--properties-file", str(settings), "--class", _CLASS, "spark-internal"],
+        mark=str(settings),
         log=home / _LOG,
         environment=_environment(home),
         detached=detached,
     )
-    state = {"pid": process.pid, "port": port, "token": token}
-    _write_private(home / _STATE, json.dumps(state))
-    return SparkServer(home=home, port=port, token=token, process=process)
-
-
-def find_spark_server(home: Path) -> SparkServer | None:
-    """Return the server last started in a home, running or not; None if there was none."""
-    home = home.resolve()
-    try:
-        state = json.loads((home / _STATE).read_text())
-        process = OwnProcess(pid=state["pid"], mark=_mark(home))
-        return SparkServer(home=home, port=state["port"], token=state["token"], process=process)
-    except (OSError, ValueError, KeyError, TypeError):  # or a file that a crash left incomplete
-        return None
-
-
-def _mark(home: Path) -> str:
-    return str(home / _SETTINGS)
+    server = SparkServer(home=home, port=port, token=token, process=process)
+    server.save(token=token)
+    return server
 
 
 def _format_settings(port: int, token: str) -> str:
@@ -141,9 +127,3 @@ def _environment(home: Path) -> dict[str, str]:
         "SPARK_LOCAL_DIRS": str(home / "tmp"),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-
-
-def _write_private(file: Path, content: str) -> None:
-    """Write a file that contains the token, and that nobody else may read."""
-    file.touch(mode=0o600)
-    file.write_text(content)

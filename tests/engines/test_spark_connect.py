@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quota_ops.lab.spark_server import SparkServer, find_spark_server, start_spark_server
+from quota_ops.lab.spark_server import SparkServer, start_spark_server
 from quota_ops.model.errors import InvalidInput
 from quota_ops.sql.embedded import EmbeddedEngine
 from quota_ops.sql.job import EngineFailed, diff_runs
@@ -82,4 +82,6 @@ def test_a_server_that_dies(tmp_path: Path) -> None:
         with start_spark_server(tmp_path / "spark") as again:
             assert again.address == server.address
             again.warm_up()
-    assert not any(one.running for one in [find_spark_server(tmp_path / "spark")] if one)
+    found = SparkServer.find(tmp_path / "spark")
+    assert found is not None
+    assert not found.running

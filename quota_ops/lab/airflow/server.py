@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from quota_ops.lab.process import OwnProcess, Server, choose_port, launch, wait_for_start
+from quota_ops.lab.process import Server, choose_port, launch, wait_for_start
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, MissingTool
 
 _PATIENCE = 300.0
@@ -129,7 +129,6 @@ def _send_request(
 _PARTS = ("api-server", "dag-processor", "scheduler")
 """In the order of their start; the API server reports the health of all."""
 _LOG = "airflow.log"
-_STATE = "airflow.json"
 _USER = "admin"
 _PASSWORDS = "simple_auth_manager_passwords.json.generated"
 
@@ -137,6 +136,8 @@ _PASSWORDS = "simple_auth_manager_passwords.json.generated"
 @dataclass(frozen=True, kw_only=True)
 class RunningAirflow(Server):
     """A running Airflow; as a context manager it stops at the end of the block."""
+
+    MARK = "--quota-ops-airflow={}/"
 
     @property
     def address(self) -> str:
@@ -182,20 +183,21 @@ def start_airflow(
         )
     home = home.resolve()
     home.mkdir(mode=0o700, parents=True, exist_ok=True)
-    earlier = find_airflow(home)
+    earlier = RunningAirflow.find(home)
     port = choose_port(earlier.port if earlier else 0)
     settings = _build_environment(home, port, bundle) | dict(environment or {})
     parts = (*_PARTS, *(["triggerer"] if triggerer else []))
     command = [sys.executable, "-I", str(Path(__file__).with_name("parts.py"))]
+    mark = RunningAirflow.MARK.format(home)
     process = launch(
-        [*command, _build_mark(home), *parts],
-        mark=_build_mark(home),
+        [*command, mark, *parts],
+        mark=mark,
         log=home / _LOG,
         environment=settings,
         detached=detached,
     )
-    (home / _STATE).write_text(json.dumps({"pid": process.pid, "port": port}))
     running = RunningAirflow(home=home, port=port, process=process)
+    running.save()
     try:
         wait_for_start(
             "Airflow",
@@ -207,17 +209,6 @@ def start_airflow(
         running.stop()
         raise
     return running
-
-
-def find_airflow(home: Path) -> RunningAirflow | None:
-    """Return the Airflow last started in a home, running or not; None if there was none."""
-    home = home.resolve()
-    try:
-        state = json.loads((home / _STATE).read_text())
-        process = OwnProcess(pid=state["pid"], mark=_build_mark(home))
-        return RunningAirflow(home=home, port=state["port"], process=process)
-    except (OSError, ValueError, KeyError, TypeError):  # or a file that a crash left incomplete
-        return None
 
 
 def local_bundle(folder: Path) -> dict[str, Any]:
@@ -253,7 +244,3 @@ def _build_environment(home: Path, port: int, bundle: Mapping[str, Any]) -> dict
         "AIRFLOW_HOME": str(home),
         **{f"AIRFLOW__{name}": value for name, value in settings.items()},
     }
-
-
-def _build_mark(home: Path) -> str:
-    return f"--quota-ops-airflow={home}/"

@@ -16,13 +16,7 @@ from msgspec import Struct
 
 from quota_ops.jvm.pinned_jars import Progress
 from quota_ops.kafka.connection import find_connection
-from quota_ops.lab.airflow.server import (
-    AirflowApi,
-    RunningAirflow,
-    find_airflow,
-    local_bundle,
-    start_airflow,
-)
+from quota_ops.lab.airflow.server import AirflowApi, RunningAirflow, local_bundle, start_airflow
 from quota_ops.lab.demo import month
 from quota_ops.lab.demo.by_hand import ByHand, set_by_hand
 from quota_ops.lab.demo.narration import Narration, Update
@@ -210,7 +204,7 @@ def _stop(airflow: Future[RunningAirflow], folder: Path) -> None:
     """Stop an Airflow, even if it is still starting."""
     while True:
         has_started = airflow in wait([airflow], timeout=0.2).done
-        if found := find_airflow(folder):
+        if found := RunningAirflow.find(folder):
             found.stop()
         if has_started:
             return

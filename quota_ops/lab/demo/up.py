@@ -12,7 +12,7 @@ from msgspec import Struct
 from platformdirs import user_state_path
 
 from quota_ops.connections import connections_folder
-from quota_ops.lab.airflow.server import RunningAirflow, find_airflow, local_bundle, start_airflow
+from quota_ops.lab.airflow.server import RunningAirflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.sandbox import (
     DEMO_CLUSTER_ID,
@@ -22,7 +22,7 @@ from quota_ops.lab.kafka.sandbox import (
     stop_sandbox,
 )
 from quota_ops.lab.process import lock_file
-from quota_ops.lab.spark_server import find_spark_server, start_spark_server
+from quota_ops.lab.spark_server import SparkServer, start_spark_server
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store
 
@@ -61,7 +61,7 @@ def start_services(show: Callable[[str], object]) -> Up:
         if sandbox.started:
             (home / _OWN_SANDBOX).write_text(str(sandbox.nodes[0].pid))
         owned = _owns(home, sandbox)
-        airflow, spark = find_airflow(home), find_spark_server(home / _SPARK)
+        airflow, spark = RunningAirflow.find(home), SparkServer.find(home / _SPARK)
         if airflow and airflow.running and spark and spark.running:
             return Up(sandbox.bootstrap, spark.endpoint, airflow, store, owned, started=False)
         show("starting Spark and Airflow, which take longer than Kafka ...")
@@ -100,9 +100,7 @@ def stop_services() -> bool:
     Returns whether one of them was running.
     """
     with _lock_home() as home:
-        found = [
-            server for server in (find_airflow(home), find_spark_server(home / _SPARK)) if server
-        ]
+        found = [*filter(None, (RunningAirflow.find(home), SparkServer.find(home / _SPARK)))]
         ran = any(server.running for server in found)
         for service in found:
             service.stop()
