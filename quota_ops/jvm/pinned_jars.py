@@ -8,6 +8,7 @@ from importlib.resources import files
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from msgspec import Struct
 
@@ -36,6 +37,18 @@ class PinnedJars(Struct, frozen=True, kw_only=True):
         return tuple(
             name for name, digest in self.checksums.items() if _sha256(folder / name) != digest
         )
+
+    def install(self, folder: Path, progress: Progress = show_nothing) -> None:
+        """Fetch into a folder beside this one and swap: a reader sees all old jars or all new ones.
+
+        Raises OSError, and the errors of `fetch`.
+        """
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
+            fetched = self.fetch(Path(scratch), progress)
+            if folder.exists():
+                folder.rename(Path(scratch, "replaced"))
+            fetched.rename(folder)
 
     def fetch(self, scratch: Path, progress: Progress = show_nothing) -> Path:
         """Fetch all jars into a folder below `scratch`, an empty folder, and return it.

@@ -9,7 +9,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 from quota_ops.jvm.pinned_jars import PinnedJars, read_checksums
 from quota_ops.model.errors import MissingTool, QuotaOpsError
@@ -40,12 +39,7 @@ def fetch_connector() -> None:
     if not pins.find_wrong(folder):
         return
     sys.stderr.write(f"fetching {pins.title}, once: {len(pins.checksums)} jars, 13 MB ...\n")
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(dir=folder.parent, prefix=".fetching-") as scratch:
-        fetched = pins.fetch(Path(scratch))
-        if folder.exists():
-            folder.rename(Path(scratch, "replaced"))
-        fetched.rename(folder)
+    pins.install(folder)
 
 
 def list_settings(folders: Sequence[Place], given: Mapping[str, object]) -> dict[str, str]:

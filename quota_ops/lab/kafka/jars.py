@@ -25,7 +25,6 @@ class Pins(PinnedJars, frozen=True, kw_only=True):
     logging library finds it.
     """
 
-    version: str
     log_settings: Traversable
 
 
@@ -46,7 +45,6 @@ def pins_of(version: str) -> Pins:
     (log_settings,) = (each for each in folder.iterdir() if each.name.endswith(".properties"))
     return Pins(
         title=f"Apache Kafka {version}",
-        version=version,
         ivy=folder / "ivy.xml",
         checksums=read_checksums(folder),
         log_settings=log_settings,
@@ -66,7 +64,9 @@ def fetch_jars(version: str = DEFAULT_VERSION, progress: Progress = show_nothing
         try:
             with lock_file(folder.with_name(".lock")):
                 if pins.find_wrong(folder):  # another process may have fetched them
-                    _replace(folder, pins, progress)
+                    pins.install(folder, progress)
+                    # The JVM uses no archive of older jars, even if their content is the same.
+                    shutil.rmtree(archive_folder(version), ignore_errors=True)
         except OSError as refused:
             raise InvalidInput(
                 f"Kafka's jars cannot be stored in {folder}: {refused.strerror}.",
@@ -83,22 +83,6 @@ def _cache() -> Path:
 def archive_folder(version: str) -> Path:
     """Return the folder of the class archives of a Kafka version's programs."""
     return _cache() / "class-archives" / version
-
-
-def _replace(folder: Path, pins: Pins, progress: Progress) -> None:
-    """Fetch into a scratch folder and swap, so that a reader sees all old jars or all new ones."""
-    scratch = folder.with_name(f".{pins.version}-fetching")
-    shutil.rmtree(scratch, ignore_errors=True)  # from a killed call
-    scratch.mkdir()
-    try:
-        fetched = pins.fetch(scratch, progress)
-        if folder.exists():
-            folder.rename(scratch / "replaced")
-        fetched.rename(folder)
-        # The JVM uses no archive of older jars, even if their content is the same.
-        shutil.rmtree(archive_folder(pins.version), ignore_errors=True)
-    finally:
-        shutil.rmtree(scratch, ignore_errors=True)
 
 
 def build_progress(version: str) -> Progress:
