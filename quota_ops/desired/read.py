@@ -320,7 +320,7 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
 def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:
     """Return the entities of the entry that a line belongs to; of a profile, those that use it.
 
-    `file` is a path below the cluster's folder. None if the line belongs to no entry.
+    `file` is a path below the cluster's folder. Empty if the line belongs to no entry.
     """
     if file == CLUSTER_YAML or file.startswith(shared_name("")):
         place = f"({file}:{line})"

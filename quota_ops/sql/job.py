@@ -37,7 +37,7 @@ class ComparedRun(NamedTuple):
 
 
 class Engine(Protocol):
-    """An engine that runs compare.sql and diff.sql over Parquet files."""
+    """An engine that compares Parquet files by compare.sql; DuckDB judges what differs."""
 
     def diff(self, runs: Sequence[ComparedRun]) -> None:
         """Write the tables RESULTS to each run folder.
