@@ -338,7 +338,7 @@ def _find_lost_ledger(run: Run) -> Iterator[Unjudged]:
     what, described = "the ledger was not read", run.folder.read(DESCRIBED)
     if described.old_ledger is not None:
         why = f"the run store has {described.old_ledger}"
-        yield Unjudged(what, why, f"Restore the ledger: {run.records.ledger}")
+        yield Unjudged(what, why, f"Restore the ledger: {run.folder.records.ledger}")
     elif described.ledger is None and not (root := run.folder.store.root).entries():
         why = f"the run store {root} is empty or does not exist"
         yield Unjudged(what, why, "Correct --run-store or QUOTA_OPS_RUN_STORE, or apply once.")

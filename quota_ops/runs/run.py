@@ -28,7 +28,7 @@ from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.succession import begin
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.ledger.ledger import last, read_notes
-from quota_ops.store.places.run_store import ClusterStore, RunStore
+from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -71,11 +71,6 @@ class Run(Struct, frozen=True):
     actual: Path | None = None
     """A snapshot to describe in place of the cluster, which is never validated or written."""
 
-    @property
-    def records(self) -> ClusterStore:
-        """The ledger, claims, holds and approvals of the cluster."""
-        return self.folder.records
-
 
 def start_command_run(store: RunStore, policy: Policy, provenance: Provenance) -> RunFolder:
     """Start a run with the policy that applies to it, and the commit of that policy."""
@@ -115,7 +110,7 @@ def _check(run: Run) -> None:
         must_know_commit=run.must_know_commit,
         skip_invalid=run.skip_invalid,
     )
-    notes, provenance = read_notes(last(run.records).table), run.folder.about().provenance
+    notes, provenance = read_notes(last(run.folder.records).table), run.folder.about().provenance
     found = list_changes(run.cluster_folder, provenance, notes.commits, notes.equal, run.bundle)
     run.folder.write(CHANGES, found)
 
@@ -123,14 +118,16 @@ def _check(run: Run) -> None:
 def _describe(run: Run) -> None:
     from quota_ops.stages.describe import describe_cluster  # noqa: PLC0415 - Kafka's clients
 
-    begin(run.folder, run.records)
+    begin(run.folder)
     if run.actual is None:
         source: Cluster | Snapshot = run.connect()
     else:
         cluster_id = run.folder.policy().cluster_id
         source = Snapshot.read(run.actual).require_cluster(cluster_id).require_all()
     files = f"{run.cluster_folder}/"
-    describe_cluster(run.folder, source, run.records, files=files, skip_invalid=run.skip_invalid)
+    describe_cluster(
+        run.folder, source, run.folder.records, files=files, skip_invalid=run.skip_invalid
+    )
 
 
 def _diff(run: Run) -> None:

@@ -18,14 +18,13 @@ from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
 from quota_ops.store.ledger.ledger import Ledger, last, read, read_notes
 from quota_ops.store.places.parquet import to_rows
-from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import last_number
 from quota_ops.store.run.restart import move_attempt
 
 
-def begin(folder: RunFolder, records: ClusterStore) -> None:
+def begin(folder: RunFolder) -> None:
     """Move an earlier attempt from describe on, and write began.json.
 
     A run that already began with its commit takes a new number instead. Raises InvalidInput like
@@ -36,15 +35,12 @@ def begin(folder: RunFolder, records: ClusterStore) -> None:
     if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()
     else:
-        folder.write(BEGAN, Beginning(commit, read_last_commit(records)))
+        folder.write(BEGAN, Beginning(commit, _read_last_commit(folder)))
 
 
-def read_last_commit(records: ClusterStore) -> str | None:
-    """Return the commit that was last applied; None before the first.
-
-    Raises InvalidInput like `ledger.last`.
-    """
-    commits = read_notes(last(records).table).commits
+def _read_last_commit(folder: RunFolder) -> str | None:
+    """Return the commit that was last applied; None before the first."""
+    commits = read_notes(last(folder.records).table).commits
     return commits[-1] if commits else None
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.runs.outcome import Status
 from quota_ops.stages.succession import begin
 from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore, open_place
-from quota_ops.store.run.files import APPLIED, BEGAN, PLAN
+from quota_ops.store.run.files import APPLIED, BEGAN, PLAN, POLICY
 from quota_ops.store.run.folder import RunFolder
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
@@ -64,7 +65,8 @@ def test_a_run_that_failed_and_was_overtaken(
     failed = RunFolder.start(
         store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine
     )
-    begin(failed, store.of_cluster(broker.config.cluster_id))
+    failed.write(POLICY, Policy("demo", broker.config.cluster_id, "demo"))
+    begin(failed)
     ledger.change(store.of_cluster(broker.config.cluster_id), lambda _rows: None, commit="later")
 
     run = demo.run("reconcile_demo", reject("an old run"), at=OLDER)

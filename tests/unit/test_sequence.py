@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.stages.succession import begin, take_number_above
@@ -16,6 +17,7 @@ from quota_ops.store.places import parquet, run_store
 from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run import folder as run_folder
 from quota_ops.store.run import order as run_numbers
+from quota_ops.store.run.files import POLICY
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import last_number, runs_latest_first, take_number
 from tests.places import on_disk
@@ -88,12 +90,13 @@ def test_a_run_that_begins_again_takes_a_new_number(tmp_path: Path) -> None:
     """A cleared run gets a new, higher number; a resumed task keeps the number of the run."""
     store = RunStore(open_place(tmp_path))
     first, second = began(store, "c1"), began(store, "c1")
-    begin(first, store.of_cluster("id"))
+    first.write(POLICY, Policy("demo", "id", "demo"))
+    begin(first)
     again = partial(RunFolder.start, cluster="demo", dag_id="reconcile_demo")
     assert again(first.place, commit="c1").about() == first.about()
     assert (number_of(first), number_of(second)) == (1, 2)
 
-    begin(first, store.of_cluster("id"))
+    begin(first)
     assert number_of(first) == 3
 
     again(second.place, commit="c2", redo=True)
