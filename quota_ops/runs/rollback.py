@@ -9,6 +9,7 @@ from quota_ops.model.plans.approval import find_login
 from quota_ops.model.plans.client_effects import INVENTORY
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.scope import Scope
 from quota_ops.model.quotas.difference import FOREIGN_KINDS
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import DesiredRow, LedgerRow, Side
@@ -111,6 +112,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
     rollback = folder.read(ROLLBACK).compare_with_cluster(
         folder.read_values(ACTUAL),
         {row.id: row for row in folder.read_rows(LEDGER) if row.state == ledger_edits.VERIFIED},
+        Scope(policy).explain_unwritable,
     )
     folder.write_table(DESIRED, list(_desired_rows(policy.cluster_id, rollback)))
     find_differences([folder], engine)

@@ -146,7 +146,24 @@ def test_without_a_ledger_nothing_is_cleared(lab: Lab) -> None:
     assert {entity: why for entity, why in left.items() if why} == {
         "user=new": "the ledger does not list it as managed"
     }
-    assert "takeover" in guards(planned)
+    assert {"takeover", "unprotected"} <= set(guards(planned))
+
+
+@pytest.mark.parametrize("policy", [{"protect": [{"user": "gone"}]}, {"scope": [{"user": "new"}]}])
+def test_what_the_last_policy_leaves_alone_stays(lab: Lab, policy: dict[str, Any]) -> None:
+    """A quota that the run cleared is not set again for a user that no run may write now."""
+    gone, new = {"user=gone": {KEY: 5.0}}, {"user=new": {KEY: 7.0}}
+    reconcile(lab, {**gone, **new}, "c1")
+    run = reconcile(lab, new, "c2")
+    lab.desire(new, **policy)
+    allow = ("--allow", "policy_changed", "--reason", "a test")
+    assert lab.call("reconcile", "demo", *allow).returncode == 0
+
+    planned = plan_back(lab, run)
+
+    why = "protected" if "protect" in policy else "outside the scope"
+    assert [(row.entity, row.left) for row in planned.read(ROLLBACK).rows] == [("user=gone", why)]
+    assert planned.plan().writes == ()
 
 
 def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from quota_ops.model.commit import named, short
+from quota_ops.model.commit import is_git, named, short
 from quota_ops.model.plans.ceilings import exceeds_ceiling
 from quota_ops.model.plans.client_effects import InventoryEffects
 from quota_ops.model.plans.effect import Risk
@@ -117,6 +117,7 @@ def judge(
         *_throttling(writes, grounds),
         *_commits_and_policy(writes, policy, commit, earlier),
         *_old_ledger(clears, earlier),
+        *_lost_policy(writes, commit, earlier),
         *_empty(clears, desired),
     )
 
@@ -212,6 +213,21 @@ def _old_ledger(clears: Sequence[Difference], earlier: EarlierRuns) -> Findings:
             f"{name_rows(clears)} would be cleared based on {earlier.old_ledger}",
             clears,
         )
+
+
+def _lost_policy(
+    writes: Sequence[Difference], commit: str | None, earlier: EarlierRuns
+) -> Findings:
+    """Yield the finding about a rollback, which reads no cluster.yaml, without the last policy."""
+    is_rollback = commit is not None and not is_git(commit)
+    if is_rollback and earlier.policy is None and earlier.old_ledger is not None:
+        yield find_unknown_policy(writes, earlier.old_ledger)
+
+
+def find_unknown_policy(writes: Sequence[Difference], trouble: str) -> GuardFinding:
+    """Return the finding that the last applied policy of these writes is unknown, and why."""
+    words = "it is unknown what the last applied cluster.yaml protects, and its thresholds"
+    return make_finding(Guard.UNPROTECTED, f"{words}: {trouble}", writes)
 
 
 def _cuts(row: Difference, risk: Risk | None, guards: GuardThresholds) -> bool:

@@ -1,6 +1,6 @@
 """A rollback: the verified changes of a run, and which of them can be rolled back."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple, Self
 
 from msgspec import Struct
@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from quota_ops.model.commit import named
 from quota_ops.model.quotas.difference import WRITES, Difference, Kind
+from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LedgerRow
 
@@ -67,16 +68,24 @@ class Rollback(Struct, frozen=True):
         return tuple(row for row in self.rows if row.left is not None)
 
     def compare_with_cluster(
-        self, stored: Mapping[Key, float], known: Mapping[Key, LedgerRow]
+        self,
+        stored: Mapping[Key, float],
+        known: Mapping[Key, LedgerRow],
+        explain_unwritable: Callable[[Entity, str], str | None],
     ) -> Self:
-        """Return the rollback, compared with the cluster's current values and the ledger.
+        """Return the rollback, compared with the cluster's current values, the ledger and a policy.
 
-        Only a row that still has the value that the run wrote is restored.
+        Only a row that still has the value that the run wrote is restored, and only if a plan may
+        write it: the stage check, which refuses other rows of Git, reads no row of a rollback.
         """
         return replace(
             self,
             rows=tuple(
-                row._replace(now=now, left=_why_left(row, now, known.get(row.id)))
+                row._replace(
+                    now=now,
+                    left=_why_left(row, now, known.get(row.id))
+                    or explain_unwritable(Entity.parse(row.entity), row.key),
+                )
                 for row in self.rows
                 for now in (stored.get(row.id),)
             ),

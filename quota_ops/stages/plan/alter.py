@@ -12,8 +12,8 @@ from quota_ops.model.finding import Finding
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.approval import Author
 from quota_ops.model.plans.effect import Effect
-from quota_ops.model.plans.guard import Guard, make_finding
-from quota_ops.model.plans.guard_rules import judge_alteration
+from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.guard_rules import find_unknown_policy, judge_alteration
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration, Typed
@@ -59,8 +59,7 @@ def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping
     policy, alter = folder.policy(), folder.read(ALTER)
     guards = judge_alteration(judged, policy, applied, risks)
     if trouble is not None:
-        words = "it is unknown what the last applied cluster.yaml protects, and its thresholds"
-        guards += (make_finding(Guard.UNPROTECTED, f"{words}: {trouble}", writes),)
+        guards += (find_unknown_policy(writes, trouble),)
     folder.write(FINDINGS, Findings(tuple(_find(writes, find_facts()))))
     folder.write_table(DIFFERENCES, _number_batches(writes))
     plan = Plan(
