@@ -114,7 +114,7 @@ def open_run(
             allow=allow or {},
             author=_find_author() if allow else None,
             approve=approve,
-            bundle=_find_bundle_version(cluster.path) if reads_files else None,
+            bundle=_find_bundle_version(cluster.path),
             must_know_commit=must_know_commit,
         )
 

@@ -18,6 +18,7 @@ from quota_ops.model.plans.approval import Author, Decision, needs_approval
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Typed
+from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.runs.approvals import find_approval, follow_decision
 from quota_ops.stages.apply.approved_plan import build_approval_error
@@ -27,7 +28,7 @@ from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.succession import begin
 from quota_ops.stages.verify.record import mark_superseded
-from quota_ops.store.ledger.ledger import last, read_notes
+from quota_ops.store.ledger.ledger import read_notes
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
@@ -44,6 +45,7 @@ class Run(Struct, frozen=True):
 
     folder: RunFolder
     cluster_folder: Path
+    """The folder of the YAML; Path() for a rollback, and for an earlier run."""
     connect: Callable[[], "Cluster"]
     engine: str = EMBEDDED
     find_audit: Callable[[str], Connection] = find_audit_connection
@@ -110,9 +112,6 @@ def _check(run: Run) -> None:
         must_know_commit=run.must_know_commit,
         skip_invalid=run.skip_invalid,
     )
-    notes, provenance = read_notes(last(run.folder.records).table), run.folder.about().provenance
-    found = list_changes(run.cluster_folder, provenance, notes.commits, notes.equal, run.bundle)
-    run.folder.write(CHANGES, found)
 
 
 def _describe(run: Run) -> None:
@@ -128,6 +127,10 @@ def _describe(run: Run) -> None:
     describe_cluster(
         run.folder, source, run.folder.records, files=files, skip_invalid=run.skip_invalid
     )
+    if run.cluster_folder != Path():
+        notes, provenance = read_notes(run.folder.read_table(LEDGER)), run.folder.about().provenance
+        found = list_changes(run.cluster_folder, provenance, notes.commits, notes.equal, run.bundle)
+        run.folder.write(CHANGES, found)
 
 
 def _diff(run: Run) -> None:

@@ -7,9 +7,11 @@ import re
 import pytest
 
 from quota_ops.model.plans.guard import Guard
+from quota_ops.runs.chain import run_stages
 from quota_ops.store.ledger import ledger
 from quota_ops.store.run.files import PAGE, PLAN
 from quota_ops.store.run.folder import RunFolder
+from tests.broker.going_back import guards
 from tests.lab import Lab
 from tests.repositories import commit_all, git, head
 from tests.writing import State
@@ -154,6 +156,21 @@ def test_a_branch_is_blocked_after_a_rollback_too(repository: Lab, given: tuple[
     plan = repository.call("plan", "demo", *given)
 
     assert f"does not contain {last[:7]}, which was applied last" in plan.stdout
+
+
+def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) -> None:
+    """A run in Airflow compares with the commit that was applied last when describe began."""
+    run = repository.start()
+    run_stages(run, ("check",))
+    checked = head(repository.folder)
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+
+    run_stages(run, ("describe", "diff", "plan"))
+
+    lacks = f"commit {checked[:7]} does not contain {last[:7]}, which was applied last"
+    assert guards(run.folder)[Guard.WENT_BACK] == lacks
 
 
 def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:

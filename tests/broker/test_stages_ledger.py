@@ -96,6 +96,8 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)
     assert (folder.place / "report.html").exists()
+    first, *_ = (folder.place / "report.txt").read().decode().split("\n")
+    assert first == "describe failed, so the state of demo is unknown."
 
     damaged.delete()
     lab.run("reconcile")

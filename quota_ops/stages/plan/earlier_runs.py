@@ -23,20 +23,16 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
 
     That is the number of managed rows of each owner, the last applied policy and the commits.
     """
-    table = folder.read_table(LEDGER)
-    owners, described = count_managed_rows(folder), folder.read(DESCRIBED)
-    commits, changes = read_notes(table).commits, folder.find(CHANGES)
-    own, newest = folder.about().commit, commits[-1] if commits else None
-    # One that was applied between check and describe is not in what check compared.
-    is_late = changes is not None and newest not in {None, own, changes.since}
+    table, changes = folder.read_table(LEDGER), folder.find(CHANGES)
+    owners, commits = count_managed_rows(folder), read_notes(table).commits
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=read_applied_policy(folder, table),
         commits=commits,
-        overtaken_by=newest if is_late else find_overtaking_commit(folder, commits),
+        overtaken_by=find_overtaking_commit(folder, commits),
         lacks=changes.lacks if changes else None,
-        old_ledger=described.old_ledger,
+        old_ledger=folder.read(DESCRIBED).old_ledger,
         owner_changes=read_owner_changes(folder),
     )
 

@@ -99,6 +99,7 @@ POLICY = _declare("policy.json", "check", Policy, "the settings of cluster.yaml"
 CHECKED = _declare(
     "checked.json", "check", run.Checked, "the findings of the files, and the silences"
 )
+# describe writes it; `describe --run`, which knows no folder of YAML, keeps that of the run.
 CHANGES = _declare(
     "commits.json",
     "check",
