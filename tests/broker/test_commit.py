@@ -9,7 +9,7 @@ import pytest
 from quota_ops.model.plans.guard import Guard
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.ledger import ledger
-from quota_ops.store.run.files import PAGE, PLAN
+from quota_ops.store.run.files import CHANGES, PAGE, PLAN
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import guards
 from tests.lab import Lab
@@ -128,9 +128,15 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
     plan, reconcile = repository.call("plan", "demo"), repository.call("reconcile", "demo")
     assert [(run.returncode, blocked in run.stdout) for run in (plan, reconcile)] == [(1, True)] * 2
 
+    branch = git(repository.folder, "for-each-ref", "--format=%(refname:short)", "refs/heads")
+    git(repository.folder, "branch", "--quiet", "--delete", "--force", branch)
     git(repository.folder, "reflog", "expire", "--expire=now", "--all")
     git(repository.folder, "gc", "--quiet", "--prune=now")
     assert blocked in repository.call("plan", "demo").stdout
+    assert repository.runs[-1].read(CHANGES).failure == (
+        f"this repository lacks commit {last[:7]}: fetch it (git fetch; in a shallow clone, git "
+        "fetch --unshallow)"
+    )
 
     (repository.folder.parent / ".git" / "shallow").write_text(f"{other}\n")
     plan = repository.call("plan", "demo")

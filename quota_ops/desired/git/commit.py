@@ -23,6 +23,7 @@ from quota_ops.model.commit import (
     CommitSource,
     Provenance,
     is_git,
+    named,
 )
 from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.finding import Problem
@@ -99,7 +100,7 @@ def list_changes(
     If none was `applied` before, all of them count. A run of a commit that contains one of `equal`
     contains what the last one of `applied` declares.
     """
-    since = applied[-1] if applied else None
+    own, since = provenance.commit, applied[-1] if applied else None
     found, failure = list[Commit](), None
     repository = _find_repository(folder, bundle)
     unknown = "the files of this run are not those of a commit"
@@ -110,14 +111,15 @@ def list_changes(
     uncompared: str | None = None
     try:
         lacks, uncompared = _find_missing(repository, provenance, applied, equal, bundle)
-        if provenance.commit is None:
+        if own is None:
             failure = unknown
         elif since is not None and not is_git(since):
             failure = "it is not a commit"
-        elif since is not None and not repository.has(since):
-            failure = "this repository does not have it"
+        elif missing := [one for one in (since, own) if one and not repository.has(one)]:
+            how = "git fetch; in a shallow clone, git fetch --unshallow"
+            failure = f"this repository lacks {named(missing[0])}: fetch it ({how})"
         else:
-            found = repository.commits_since(since, repository.resolve(provenance.commit), paths)
+            found = repository.commits_since(since, repository.resolve(own), paths)
     except GitFailed as error:
         failure = error.message
     return Changes(since, tuple(found[:MOST_COMMITS]), len(found), failure, lacks, uncompared)
