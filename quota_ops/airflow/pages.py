@@ -10,13 +10,12 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import quote, unquote
 
 from airflow.api_fastapi.auth.managers.models.base_user import BaseUser
 from airflow.api_fastapi.auth.managers.models.resource_details import DagAccessEntity
 from airflow.api_fastapi.common.db.common import SessionDep
 from airflow.api_fastapi.core_api.security import GetUserDep, requires_access_dag
-from airflow.configuration import conf
 from airflow.models.dag import DagTag
 from airflow.models.dagrun import DagRun
 from airflow.models.hitl import HITLDetail
@@ -30,6 +29,7 @@ from sqlalchemy.orm import Session
 from quota_ops.airflow.approve import Approve
 from quota_ops.model.errors import InvalidInput
 from quota_ops.provider import PAGES
+from quota_ops.provider.plugin import BASE
 from quota_ops.report.page.now import LaterRun, Link, Waiting, format_links, format_overview
 from quota_ops.report.page.template import NOW, describe_policy
 from quota_ops.store.places.place import Place
@@ -48,7 +48,6 @@ _MOUNT = (
     "No run has written to it yet, or it is not mounted for the web server, or the variable "
     f"{ENVIRONMENT} names another one."
 )
-_BASE = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
 _LONGEST = 255
 """The most bytes in a name of a file system."""
 _NOTHING = (
@@ -81,7 +80,7 @@ def show_overview(run: str, request: Request, user: GetUserDep, session: Session
     """Show the report of all clusters that a drift run wrote, and what happened since."""
     store, may_read = _find_store(), partial(_may_read, request, user)
     page = _read_page(store.overviews, (run,), request, user)
-    waiting = list_waiting(session, _BASE, may_read)
+    waiting = list_waiting(session, may_read)
     later = list(list_later_runs(store, run, may_read))
     return _show(page, format_overview(waiting, later, datetime.now(UTC)))
 
@@ -93,9 +92,9 @@ def show_report(
     """Show the report of a run on a cluster, with links to the run and to its approval."""
     store = _find_store()
     page = _read_page(store.root, ("runs", cluster, run), request, user)
-    waiting = list_waiting(session, _BASE, partial(_may_read, request, user))
+    waiting = list_waiting(session, partial(_may_read, request, user))
     folder = store.root / "runs" / cluster / run
-    return _show(page, format_links(list(list_links(session, _BASE, folder, waiting))))
+    return _show(page, format_links(list(list_links(session, folder, waiting))))
 
 
 def _show(page: bytes, now: str) -> Response:
@@ -191,8 +190,8 @@ MayRead = Callable[[str], bool]
 """Returns whether the user may read the runs of a DAG."""
 
 
-def list_waiting(session: Session, base: str, may_read: MayRead) -> list[Waiting]:
-    """Return the plans that wait for approval, the longest first; `base` begins all addresses."""
+def list_waiting(session: Session, may_read: MayRead) -> list[Waiting]:
+    """Return the plans that wait for approval, the longest first."""
     found = session.execute(
         select(
             HITLDetail.subject,
@@ -213,7 +212,7 @@ def list_waiting(session: Session, base: str, may_read: MayRead) -> list[Waiting
     )
     queued = {row.dag_id: row.number for row in counts}
     return [
-        Waiting(subject, at, _find_form(base, dag_id, run_id, task_id), queued.get(dag_id, 0))
+        Waiting(subject, at, _find_form(dag_id, run_id, task_id), queued.get(dag_id, 0))
         for subject, at, dag_id, run_id, task_id in found
         if may_read(dag_id)
     ]
@@ -239,7 +238,7 @@ def list_later_runs(store: RunStore, overview: str, may_read: MayRead) -> Iterat
             found.add(cluster)
 
 
-def list_links(session: Session, base: str, run: Place, waiting: list[Waiting]) -> Iterator[Link]:
+def list_links(session: Session, run: Place, waiting: list[Waiting]) -> Iterator[Link]:
     """Yield the links of a report: all clusters, the run, its approval, and the reconcile DAG."""
     about = RunFolder(run).about()
     yield Link("All clusters", "../../../", in_airflow=False)
@@ -247,18 +246,18 @@ def list_links(session: Session, base: str, run: Place, waiting: list[Waiting]) 
         return
     run_id = unquote(run.name.replace("~", "%")).removeprefix(f"{about.dag_id}__")
     if "~~" not in run.name:  # a name that was cut
-        page = _find_run(base, about.dag_id, run_id)
+        page = _find_run(about.dag_id, run_id)
         yield Link("This run in Airflow", page)
         forms = (plan.address for plan in waiting if plan.address.startswith(f"{page}/"))
         yield from (Link("Decide about its plan", form) for form in forms)
     tagged = select(DagTag.dag_id).where(DagTag.name == about.cluster)
     for dag_id in session.scalars(tagged.order_by(DagTag.dag_id)):
-        yield Link(f"Trigger {dag_id}", f"{base}/dags/{quote(dag_id)}")
+        yield Link(f"Trigger {dag_id}", f"{BASE}/dags/{quote(dag_id)}")
 
 
-def _find_run(base: str, dag_id: str, run_id: str) -> str:
-    return f"{base}/dags/{quote(dag_id)}/runs/{quote(run_id)}"
+def _find_run(dag_id: str, run_id: str) -> str:
+    return f"{BASE}/dags/{quote(dag_id)}/runs/{quote(run_id)}"
 
 
-def _find_form(base: str, dag_id: str, run_id: str, task_id: str) -> str:
-    return f"{_find_run(base, dag_id, run_id)}/tasks/{quote(task_id)}/required_actions"
+def _find_form(dag_id: str, run_id: str, task_id: str) -> str:
+    return f"{_find_run(dag_id, run_id)}/tasks/{quote(task_id)}/required_actions"

@@ -25,7 +25,8 @@ async def pages(
     await import_module("quota_ops.airflow.pages").app(scope, receive, send)
 
 
-_BASE = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+BASE = urlsplit(conf.get("api", "base_url", fallback="")).path.rstrip("/")
+"""The path that all addresses of Airflow's web server begin with."""
 
 
 class QuotaOpsPlugin(AirflowPlugin):
@@ -36,5 +37,5 @@ class QuotaOpsPlugin(AirflowPlugin):
         {"name": "quota-ops", "app": pages, "url_prefix": PAGES}
     ]
     external_views = [  # noqa: RUF012 - likewise
-        {"name": "Quotas", "href": f"{_BASE}{PAGES}/", "destination": "nav", "url_route": "quotas"}
+        {"name": "Quotas", "href": f"{BASE}{PAGES}/", "destination": "nav", "url_route": "quotas"}
     ]
