@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from airflow.sdk import DAG, TriggerRule, get_current_context, task
-from msgspec.structs import replace
 
 from quota_ops.airflow.assets import DRIFTED, Event, emit_drifted, has_drift, make_event
 from quota_ops.airflow.errors import is_retryable, log_errors
@@ -171,20 +170,18 @@ def _make_report_task(notify: Notify) -> Any:
 def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     """Write the report of a cluster, and return its drift."""
     from quota_ops.report.outline.summary import summarize
-    from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run.files import PAGE, REPORT
+    from quota_ops.stages.report.run_report import load_report
+    from quota_ops.store.run.files import PAGE
 
-    with open_run(cluster, run_store) as opened:
-        folder = opened.folder.with_cache()
-        run = replace(opened, folder=folder)
+    with open_run(cluster, run_store) as run:
         try:
-            if folder.stage_result("diff").status is StageStatus.DONE:
+            if run.folder.stage_result("diff").status is StageStatus.DONE:
                 with suppress(GuardsRefused):  # no failure: the report shows the guards
                     run_stage(run, "plan")
         finally:
             run_stage(run, "report")
-    link = find_page_link(folder.place / PAGE, run.folder.store)
-    written = folder.read_cached(REPORT, lambda: read_report(folder))
+    link = find_page_link(run.folder.place / PAGE, run.folder.store)
+    written = load_report(run.folder)
     _log.info("%s: %s %s", cluster.name, summarize(written).sentence, link)
     emit_gauges(written)
     if not has_drift(written):

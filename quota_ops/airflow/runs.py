@@ -103,7 +103,7 @@ def open_run(
     from quota_ops.airflow.connection import find_connection, find_prometheus
     from quota_ops.runs.run import Run, connect_once
 
-    folder = start_folder(cluster, run_store, reads_files=reads_files)
+    folder = start_folder(cluster, run_store, reads_files=reads_files).with_cache()
     with connect_once(folder.policy, find_connection) as connect:
         yield Run(
             folder=folder,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.sdk import DAG, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability import stats
-from msgspec.structs import replace
 
 from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
@@ -162,15 +161,14 @@ def verify(cluster: ClusterFolder, run_store: str | None) -> str:
 def report(cluster: ClusterFolder, run_store: str | None) -> str:
     """Write the report however the run ended, then fail if a task did, or a file is invalid."""
     from quota_ops.report.text.report import as_text
-    from quota_ops.stages.report.run_report import read_report
-    from quota_ops.store.run.files import PAGE, REPORT
+    from quota_ops.stages.report.run_report import load_report
+    from quota_ops.store.run.files import PAGE
 
     _refuse_unless_begun()
-    with open_run(cluster, run_store) as opened:
-        folder = opened.folder.with_cache()
-        run_stage(replace(opened, folder=folder), "report")
+    with open_run(cluster, run_store) as run:
+        run_stage(run, "report")
+        folder, written = run.folder, load_report(run.folder)
         page = find_page_link(folder.place / PAGE, folder.store)
-        written = folder.read_cached(REPORT, lambda: read_report(folder))
     log_text(as_text(written), page)
     emit_gauges(written)
     offer_link(page)

@@ -15,18 +15,13 @@ from quota_ops.report.outline.sentences import is_accepted
 from quota_ops.report.screens import plan as screens
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
 from quota_ops.stages.report.history_rows import record_run_history
-from quota_ops.stages.report.run_report import read_report
-from quota_ops.store.run.files import PAGE, REPORT
+from quota_ops.stages.report.run_report import load_report
+from quota_ops.store.run.files import PAGE
 from quota_ops.store.run.folder import RunFolder
 
 MOST = 200
 """Rows that a screen lists; the report has them all."""
 _MAKES_PLAN = frozenset({"plan", "validate", "rollback", "reconcile"})
-
-
-def load_report(folder: RunFolder) -> Report:
-    """Load the report of a run: the one that it wrote, or else one made from its artifacts."""
-    return folder.read_cached(REPORT, lambda: read_report(folder))
 
 
 def show_run(command: str, folder: RunFolder, output: str) -> Report:

@@ -12,7 +12,7 @@ import click
 from quota_ops.cli.approval import find_approver
 from quota_ops.cli.console import TEXT, show_progress, show_screen, warn_idle, warn_unnamed
 from quota_ops.cli.interrupt import report_run_if_stopped
-from quota_ops.cli.run_end import load_report, next_command, record_run, show_run
+from quota_ops.cli.run_end import next_command, record_run, show_run
 from quota_ops.cli.stage_options import StageOptions
 from quota_ops.desired.files import cluster_name
 from quota_ops.kafka.connection import find_connection
@@ -34,6 +34,7 @@ from quota_ops.report.outline.summary import describe_unseen_brokers
 from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, list_sent, run_stages
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.report.end_record import find_audit_connection
+from quota_ops.stages.report.run_report import load_report
 from quota_ops.store.places.run_store import (
     RunStore,
     find_outer_store,

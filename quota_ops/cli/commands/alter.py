@@ -146,13 +146,13 @@ def _show_end(
     output: str,
 ) -> None:
     """Show what the broker accepted, or would accept, and what Git declares."""
-    from quota_ops.cli.run_end import load_report
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.hold import find_hold
     from quota_ops.model.quotas.entity import Entity
     from quota_ops.model.quotas.specification import format_flags
     from quota_ops.model.text import command
     from quota_ops.report.screens.alter import AlterReport, alter_json, alter_screen, kept_text
+    from quota_ops.stages.report.run_report import load_report
     from quota_ops.store.ledger.holds import holds_now
     from quota_ops.store.run.files import APPLIED
 

@@ -46,6 +46,11 @@ _READ_FOR: dict[str, str] = {
 _SETTLED = "The next run that writes to this cluster settles the writes that it sent."
 
 
+def load_report(folder: RunFolder) -> Report:
+    """Return the report that this process has made of a run, or else one of its artifacts."""
+    return folder.read_cached(files.REPORT, lambda: read_report(folder))
+
+
 def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -> Report:
     """Return the report of a run's artifacts so far; `versions` are the program versions.
 
