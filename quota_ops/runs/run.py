@@ -37,6 +37,8 @@ from quota_ops.store.run.marks import mark
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from quota_ops.kafka.cluster import Cluster
 
 
@@ -128,9 +130,16 @@ def _describe(run: Run) -> None:
         run.folder, source, run.folder.records, files=files, skip_invalid=run.skip_invalid
     )
     if run.cluster_folder != Path():
-        notes, provenance = read_notes(run.folder.read_table(LEDGER)), run.folder.about().provenance
-        found = list_changes(run.cluster_folder, provenance, notes.commits, notes.equal, run.bundle)
-        run.folder.write(CHANGES, found)
+        leave_changes(run.folder, run.cluster_folder, run.folder.read_table(LEDGER), run.bundle)
+
+
+def leave_changes(
+    folder: RunFolder, cluster_folder: Path, ledger: "pa.Table", bundle: BundleVersion | None = None
+) -> None:
+    """Write commits.json: what the commit of a run has and lacks of those that a ledger has."""
+    notes, provenance = read_notes(ledger), folder.about().provenance
+    found = list_changes(cluster_folder, provenance, notes.commits, notes.equal, bundle)
+    folder.write(CHANGES, found)
 
 
 def _diff(run: Run) -> None:

@@ -179,6 +179,25 @@ def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) ->
     assert guards(run.folder)[Guard.WENT_BACK] == lacks
 
 
+def test_a_branch_that_is_checked_into_an_earlier_run(repository: Lab) -> None:
+    """A plan of a run is also blocked if its files are read again, one stage at a time."""
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    repository.call("plan", "demo")
+    run = f"demo/{repository.runs[-1].place.name}"
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+
+    *_, plan = (
+        repository.call(stage, "--run", run) for stage in ("check", "describe", "diff", "plan")
+    )
+
+    assert f"does not contain {last[:7]}, which was applied last" in plan.stdout, plan.stderr
+
+
 def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:
     """A branch that lacks the last applied commit does not count as applied while it is held."""
     first = head(repository.folder)

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -109,12 +110,16 @@ def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
     from quota_ops.cli.stage_run import open_unwritten_run
     from quota_ops.desired.read import find_cluster
+    from quota_ops.runs.run import leave_changes
     from quota_ops.stages.check import check_desired_state
+    from quota_ops.store.ledger.ledger import last
 
     run = open_unwritten_run(run_folder, None, "check")
     folder = find_cluster(run.about().cluster, desired_state)
     read = partial(check_desired_state, run, folder)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
+    with suppress(InvalidInput):  # the next stage, describe, reports a damaged ledger
+        leave_changes(run, folder, last(run.records).table)
 
 
 def _show_all(
