@@ -35,8 +35,8 @@ from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, list_sent, ru
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.report.run_report import load_report
+from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import (
-    RunStore,
     find_outer_store,
     find_run_store,
     named_store,
@@ -221,38 +221,35 @@ def _begin(name: str, typed: StageOptions) -> Begun:
         return Begun(folder.with_cache(), Path(), stages, typed)
     store, cluster_folder = typed.session.store, typed.session.folder
     cluster = cluster_name(cluster_folder)
-    start = partial(
-        RunFolder.start,
-        cluster=cluster,
-        commit=typed.commit,
-        author=typed.author,
-        as_of=typed.as_of,
-    )
-    folder = _start_run(name, store, cluster, typed, start)
+    out = None if typed.out is None else _open_out(typed.out, typed.session.desired_state)
+    try:
+        folder = RunFolder.start(
+            out or store.new_run(cluster),
+            cluster=cluster,
+            commit=typed.commit,
+            only_read=store if out else None,
+            author=typed.author,
+            as_of=typed.as_of,
+        )
+    except Denied as error:
+        if out or name not in _HAVE_OUT:
+            raise
+        remedy = f"{error.remedy} Or only read it, with --out FOLDER."
+        raise InvalidInput(error.message, remedy) from error
     stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
     return Begun(folder.with_cache(), cluster_folder, stages, typed)
 
 
-def _start_run(
-    name: str, store: RunStore, cluster: str, typed: StageOptions, start: Callable[..., RunFolder]
-) -> RunFolder:
-    if typed.out is None:
-        try:
-            return start(store.new_run(cluster))
-        except Denied as error:
-            if name not in _HAVE_OUT:
-                raise
-            remedy = f"{error.remedy} Or only read it, with --out FOLDER."
-            raise InvalidInput(error.message, remedy) from error
-    place = open_place(typed.out)
+def _open_out(out: str, desired_state: Path) -> Place:
+    """Return the folder of --out, which must be new, and outside the run store and the YAML."""
+    place, desired = open_place(out), open_place(desired_state).resolved()
     if place.list():
         raise InvalidInput(f"--out {place} is not empty", "Choose a new folder.")
-    desired = str(open_place(typed.session.desired_state).resolved())
     if outer := find_outer_store(place):
         raise InvalidInput(f"--out {place} is inside the run store {outer}", _NAME_ANOTHER)
     if f"{place.resolved()}/".startswith(f"{desired}/"):
         raise InvalidInput(f"--out {place} is inside the desired state {desired}", _NAME_ANOTHER)
-    return start(place, only_read=store)
+    return place
 
 
 def run_begun(

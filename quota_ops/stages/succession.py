@@ -35,13 +35,8 @@ def begin(folder: RunFolder) -> None:
     if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()
     else:
-        folder.write(BEGAN, Beginning(commit, _read_last_commit(folder)))
-
-
-def _read_last_commit(folder: RunFolder) -> str | None:
-    """Return the commit that was last applied; None before the first."""
-    commits = read_notes(last(folder.records).table).commits
-    return commits[-1] if commits else None
+        commits = read_notes(last(folder.records).table).commits
+        folder.write(BEGAN, Beginning(commit, commits[-1] if commits else None))
 
 
 def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:
