@@ -45,6 +45,7 @@ _IDLE_ON_RUN = {
     "--commit": ((), "Leave it out: a run keeps the commit that it began with."),
     "--engine": (("diff",), "Leave it out: this run already has a diff."),
     "--desired-state": ((), "Leave it out: a run keeps the files that it has read."),
+    "--actual": ((), "Leave out --run: a plan of a snapshot is a new run."),
     "--connection": (
         ("validate", "apply", "verify", "reconcile"),
         "Leave it out: this stage does not use the cluster.",

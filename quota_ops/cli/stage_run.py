@@ -71,8 +71,6 @@ def run_command(name: str, typed: StageOptions) -> None:
     """Run a command's stages in a new run folder, or its own stage in the folder of --run."""
     if (typed.session.cluster is None) == (typed.run_folder is None):
         raise InvalidInput(f"{name} needs a CLUSTER or --run", f"See quota-ops {name} --help.")
-    if typed.actual is not None and typed.run_folder is not None:
-        raise InvalidInput("--actual starts a new run", "Leave out --run.")
     finish(name, _begin(name, typed))
 
 

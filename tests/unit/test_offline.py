@@ -177,15 +177,6 @@ def test_what_a_plan_loads() -> None:
     assert loaded.isdisjoint({"pyarrow.compute", "pyarrow.dataset", "pyspark", "pandas"})
 
 
-def test_a_snapshot_starts_a_run_of_its_own() -> None:
-    """An existing run has described its cluster already."""
-    Path("snapshot.jsonl").write_text(ALICE)
-    result = CliRunner().invoke(main, ["plan", "--actual", "snapshot.jsonl", "--run", "."])
-
-    assert result.exit_code == 2
-    assert "--actual starts a new run" in result.stderr
-
-
 def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:
     """A type of the file is accepted even if no broker supports it; a misspelled one is not."""
     file = tmp_path / "redpanda.jsonl"
