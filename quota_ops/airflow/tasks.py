@@ -18,7 +18,6 @@ from quota_ops.airflow.options import log_pools
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans.guard import Guard, describe_idle_guard
-from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.stages import STAGES, StageStatus
 from quota_ops.model.text import clean_text, counted
@@ -87,8 +86,8 @@ def plan(
         try:
             STAGE_FUNCTIONS["plan"](run)
         except GuardsRefused as refused:
-            is_never = run.folder.policy().approval is ApprovalPolicy.NEVER
-            if is_never and not run.folder.plan().repairs:
+            blocked = run.folder.plan()
+            if not (blocked.can_be_approved or blocked.repairs):
                 raise Refused(refused.message, f"Nothing was written. {_OVERRIDE}") from None
             logging.getLogger(__name__).warning("%s", refused.message)
         made = run.folder.plan()

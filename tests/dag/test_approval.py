@@ -212,7 +212,8 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     Airflow accepts a decision only from one of the approvers, where the DAG file names them. The
     form shows who changed the files since the last applied commit, and their reason, and what is
     known of a change outside Git. If the cluster changes and returns to its earlier state, the same
-    digest needs a new approval. A cluster whose plan waits is still in the drift report.
+    digest needs a new approval. A cluster whose plan waits is still in the drift report. The commit
+    that sets `never` waits for approval like any other.
     """
     from fastapi import HTTPException
 
@@ -254,6 +255,8 @@ def test_always(demo: Repository, quotas: Quotas) -> None:
     (root / "README.md").write_text("Not of a cluster")
     commit_all(root)
     (root / "demo/payments.yaml").write_text(ALICE.replace("1000", "2000"))
+    policy = root / "demo/cluster.yaml"
+    policy.write_text(policy.read_text().replace("approval: always", "approval: never"))
     git(root, "commit", "--quiet", "--all", "--message", "Double alice: PLAT-7 |")
 
     def look(waiting: Any) -> None:

@@ -123,10 +123,8 @@ def needs_approval(plan: Plan) -> bool:
 
     The stricter of the last applied policy and the plan's own policy decides.
     """
-    policy = plan.strict_policy.approval
-    if policy is ApprovalPolicy.NEVER:
-        return False
-    return bool(plan.refused) or (policy is ApprovalPolicy.ALWAYS and bool(plan.writes))
+    is_always = plan.strict_policy.approval is ApprovalPolicy.ALWAYS
+    return plan.can_be_approved and bool(plan.refused or (is_always and plan.writes))
 
 
 def needs_cluster_name(plan: Plan) -> bool:

@@ -72,6 +72,11 @@ class Plan(PlanHead, frozen=True, dict=True):
         """The stricter of the last applied policy and the plan's own, field by field."""
         return combine_strictly(self.applied_policy, self.policy)
 
+    @property
+    def can_be_approved(self) -> bool:
+        """Whether an approval counts; without one, only an override lets a plan pass a guard."""
+        return self.strict_policy.approval is not ApprovalPolicy.NEVER
+
     @cached_property
     def writes(self) -> tuple[Difference, ...]:
         """The rows that would be set or cleared."""

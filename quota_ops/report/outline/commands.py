@@ -13,7 +13,6 @@ from quota_ops.model.plans.approval import approval_source, needs_approval
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.owners import OwnerIndex
@@ -235,11 +234,10 @@ def _list_decisions(plan: Plan) -> str:
     """
     if number := len(_name(plan.guards)):
         blocks, them = plural(number, "blocks", "block"), plural(number, "it", "them")
-        is_never = plan.policy.approval is ApprovalPolicy.NEVER
         what, changes = "the whole plan", "nothing"
         if plan.repairs:
             what, changes = "all other changes", "none of them"
-        approves = "" if is_never else ", or approves the plan in Airflow or CI"
+        approves = ", or approves the plan in Airflow or CI" if plan.can_be_approved else ""
         return (
             f"{counted(number, 'guard')} {blocks} {what}: the next run changes {changes} "
             f"until somebody overrides {them}{approves}"

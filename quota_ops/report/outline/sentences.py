@@ -9,7 +9,6 @@ from quota_ops.model.commit import short
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
 from quota_ops.model.plans.plan import SHORT, Plan
-from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
 from quota_ops.model.quotas.owners import OwnerChange, OwnerIndex
@@ -146,15 +145,14 @@ def name_protected(report: Report, quoted: Callable[[str], str]) -> str:
 
 def in_airflow(plan: Plan) -> str:
     """Return how to override guards in Airflow."""
-    if plan.policy.approval is ApprovalPolicy.NEVER:
-        return "trigger the reconcile DAG with allow and reason"
-    return "approve the plan"
+    if plan.can_be_approved:
+        return "approve the plan"
+    return "trigger the reconcile DAG with allow and reason"
 
 
 def in_jobs(plan: Plan) -> str:
     """Return where guards are overridden if no person runs the command, and how."""
-    is_never = plan.policy.approval is ApprovalPolicy.NEVER
-    return f"in Airflow{'' if is_never else ' or CI'}, {in_airflow(plan)}"
+    return f"in Airflow{' or CI' if plan.can_be_approved else ''}, {in_airflow(plan)}"
 
 
 def describe_approval(report: Report) -> str:

@@ -7,7 +7,6 @@ from quota_ops.model.commit import short
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.plan import SHORT, cuts_a_client
-from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, format_limit
@@ -240,8 +239,9 @@ def _needs(review: ClusterReview) -> Iterator[str]:
     if review.guards:
         options = format_override(*review.blocking)
         command = code(f"quota-ops reconcile {review.cluster} {options}")
-        is_never = plan.policy.approval is ApprovalPolicy.NEVER
-        way = "set the params allow and reason in" if is_never else "approve the plan in CI or"
+        way = "approve the plan in CI or"
+        if not plan.can_be_approved:
+            way = "set the params allow and reason in"
         yield f"\nAfter the merge, {way} Airflow, or run {command}."
     blocks = list_blocks(report, code)
     yield from (format_block(block) for block in blocks if block.topic in IN_REVIEW)

@@ -15,7 +15,6 @@ from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.plans.guard_rules import EarlierRuns, judge, name_rows
 from quota_ops.model.plans.plan import Plan, rank_by_risk
-from quota_ops.model.plans.policy import ApprovalPolicy
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.rows import DesiredRow, Key
@@ -193,7 +192,7 @@ def refuse_unless_guards_pass(plan: Plan) -> None:
             plan.refused, name_rows(plan.repairs) if plan.repairs else ""
         )
         what = "guards block this plan"
-        if plan.strict_policy.approval is ApprovalPolicy.NEVER:
+        if not plan.can_be_approved:
             what = "cluster.yaml sets approval: never, so only --allow overrides guards"
         raise GuardsRefused(f"{what}: {blocking}", remedy)
 
