@@ -1,27 +1,4 @@
-"""Every error that a user can see; the class decides the exit code.
-
-QuotaOpsError
-├── Refused            1  a guard, a broker or a person refused, verify saw a difference, or an
-│                         outcome is unknown
-│   ├── Claimed        1  another process applies the run
-│   └── GuardsRefused  1  guards block the plan, and are not overridden
-├── InvalidInput       2  a file, an option or the environment is invalid
-│   ├── InvalidDesiredState 2  the YAML has problems; the error lists them
-│   ├── Denied         2  a permission is missing in a store
-│   ├── GitFailed      2  Git cannot determine the commit of the YAML
-│   └── MissingTool    2  a program that this command needs is not installed
-└── ClusterTrouble     3  a request to the cluster failed
-    ├── Unreachable    3  no broker responded in time; trying again later may help
-    ├── LoginFailed    3  the broker refused the credentials, or the TLS handshake failed
-    ├── NotAuthorized  3  authentication succeeded, but a permission is missing
-    ├── NoResponse     3  a request was sent, and its outcome is unknown
-    └── WrongCluster   3  the addresses belong to another cluster
-
-CannotJudge            6  a comparison could not be made, so there is no verdict
-└── UseUnknown         6  Prometheus did not respond, or rejected a query: use is unknown
-
-Unexpected             5  any other error: a defect of quota-ops, or a limit of this machine
-"""
+"""Every error that a user can see; the class decides the exit code."""
 
 import errno
 import os
@@ -62,8 +39,6 @@ class UseUnknown(CannotJudge):
 
 class Refused(QuotaOpsError):
     """A guard, a broker or a person refused, verify saw a difference, or an outcome is unknown."""
-
-    exit_code = 1
 
 
 class Claimed(Refused):

@@ -1,7 +1,6 @@
 """The small values of the model: differences, alterations, read-back, problems and errors."""
 
 import inspect
-import re
 from importlib.util import find_spec
 from math import nan
 from typing import Any
@@ -181,7 +180,7 @@ def test_the_eight_stages_are_modules() -> None:
 
 
 def test_every_error_has_its_exit_code() -> None:
-    """The table at the top of errors.py is correct."""
+    """The exit code of a command depends on the class of its error."""
     classes = [one for _, one in inspect.getmembers(errors, inspect.isclass)]
     codes = {
         client_class.__name__: client_class.exit_code
@@ -209,8 +208,6 @@ def test_every_error_has_its_exit_code() -> None:
         "CannotJudge": 6,
         "UseUnknown": 6,
     }
-    told = re.findall(r"^[├└│─ ]*(\w+) +(\d) ", errors.__doc__ or "", re.MULTILINE)
-    assert {name: int(code) for name, code in told} | {"QuotaOpsError": 1} == codes
 
 
 def test_an_error_says_its_remedy_on_a_line_of_its_own() -> None:
