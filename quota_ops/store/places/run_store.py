@@ -1,18 +1,6 @@
 """The run store: all runs and ledgers, outside every checkout; only `prune` removes anything.
 
-ROOT/runs/CLUSTER/RUN/      one run's artifacts
-ROOT/fleet/RUN/             a drift run's overview of all clusters
-ROOT/newest_fleet/DAG_ID    the newest overview of a drift DAG
-ROOT/newest_runs/           the newest report of each cluster, of each DAG and of the command line
-ROOT/ledger/CLUSTER_ID/     the managed rows, as numbered files
-ROOT/ledger_ends/CLUSTER_ID  the name and the digest of the newest file of its ledger
-ROOT/claims/CLUSTER_ID/     which runs have begun to apply, one file each, by number
-ROOT/at_work/CLUSTER/RUN    the mark of a run that writes, or died while writing
-ROOT/approvals/CLUSTER_ID/  the decisions about plans, one file each, by digest
-ROOT/holds/CLUSTER_ID/      the holds and releases, as numbered files
-ROOT/use/CLUSTER_ID/        the use of its clients, a file for each day
-ROOT/history/               what each run found and did, by day
-ROOT/sequence/              the number of each run, in the order in which they began
+docs/reference/run-store.md lists its folders.
 """
 
 import os
