@@ -203,13 +203,12 @@ class Repository(Struct, frozen=True):
                 return True
         elif not _COMMIT_ID.fullmatch(other):
             return None
-        is_whole = self._run("rev-parse", "--is-shallow-repository").strip() == b"false"
-        return False if is_whole else None
+        return None if self.is_shallow() else False
 
     def has(self, commit: str) -> bool:
         """Return whether the repository has a commit."""
         find = ("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}")
-        return bool(self._run(*find, accepted=(0, 1, 128)))
+        return bool(self._run(*find, accepted=(0, 1, _FATAL)))
 
     def changed_since(self, commit: str) -> list[str]:
         """List the paths that differ from a commit in the checkout, untracked ones included.
