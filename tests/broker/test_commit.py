@@ -9,7 +9,7 @@ import pytest
 from quota_ops.model.plans.guard import Guard
 from quota_ops.runs.chain import run_stages
 from quota_ops.store.ledger import ledger
-from quota_ops.store.run.files import CHANGES, PAGE, PLAN
+from quota_ops.store.run.files import CHANGES, PAGE, PLAN, TEXT
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import guards
 from tests.lab import Lab
@@ -177,6 +177,28 @@ def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) ->
 
     lacks = f"commit {checked[:7]} does not contain {last[:7]}, which was applied last"
     assert guards(run.folder)[Guard.WENT_BACK] == lacks
+
+
+def test_a_commit_that_the_repository_has_lost_since_check(repository: Lab) -> None:
+    """A worker whose clone lacks the commit that check read cannot compare, and reports that."""
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+    run = repository.start()
+    run_stages(run, ("check",))
+    git(repository.folder, "checkout", "--quiet", last)
+    git(repository.folder, "reflog", "expire", "--expire=now", "--all")
+    git(repository.folder, "gc", "--quiet", "--prune=now")
+
+    run_stages(run, ("describe", "diff", "plan", "report"))
+
+    text = (run.folder.place / TEXT).read().decode()
+    assert f"It is unknown whether {last[:7]}, which was applied last, is in" in text
+    assert Guard.WENT_BACK not in guards(run.folder)
 
 
 def test_a_branch_that_is_checked_into_an_earlier_run(repository: Lab) -> None:

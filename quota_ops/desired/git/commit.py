@@ -148,7 +148,7 @@ def _find_missing(
         if contains:
             return None, None
         is_certain &= contains is not None
-    return (last, None) if is_certain else (None, last)
+    return (last, None) if is_certain and repository.has(own) else (None, last)
 
 
 def _find_repository(folder: Path, bundle: BundleVersion | None) -> Repository | None:

@@ -195,11 +195,11 @@ class Repository(Struct, frozen=True):
     def contains(self, commit: str, other: str) -> bool | None:
         """Return whether a commit contains another; None if a shallow clone cannot tell.
 
-        Nor is it known of a name that the repository does not have.
+        Nor is it known of a name that the repository does not have. Without `commit` it is False.
         """
         if self.has(other):
             beside = ("rev-list", "--count", "--max-count=1", f"{commit}..{other}")
-            if self._run(*beside).strip() == b"0":
+            if self._run(*beside, accepted=(0, _FATAL)).strip() == b"0":
                 return True
         elif not _COMMIT_ID.fullmatch(other):
             return None
