@@ -4,7 +4,6 @@ import gc
 import os
 import socket
 from collections.abc import Callable, Iterator
-from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -19,7 +18,8 @@ from tests.broker.rights import secured
 from tests.faults.machine import Machine, start_machine
 from tests.objects.azure_server import AzureServer, start_azure
 from tests.objects.server import S3Server, start_s3
-from tests.workers import ByPlace, note_broker, order_by_length, stop_brokers
+
+pytest_plugins = ("tests.workers",)
 
 # A busy machine is not a failure, and a failure must be reproducible.
 settings.register_profile(
@@ -29,32 +29,6 @@ settings.register_profile("suite", settings.get_profile("many"), max_examples=30
 settings.register_profile("search", settings.get_profile("many"), derandomize=False)
 settings.register_profile("few", settings.get_profile("many"), max_examples=10)
 settings.load_profile("suite")
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByPlace:
-    """Keep tests together, in two workers, that share something costly."""
-    return ByPlace(config, log)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Start with the slowest tests."""
-    order_by_length(items)
-
-
-@pytest.hookimpl(trylast=True)
-def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """Stop brokers that no further test needs."""
-    stop_brokers(item, nextitem)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_fixture_setup(
-    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
-) -> None:
-    """Note the brokers that are stopped before the session ends."""
-    note_broker(fixturedef, request)
 
 
 gc.disable()  # until the tests are collected, by each worker: a sixth of the CPU time of that

@@ -1,4 +1,7 @@
-"""Which tests stay together, and which come first, when workers share the suite."""
+"""Which tests stay together, which come first if workers share the suite, and when brokers stop.
+
+A plug-in of its own, because the session's fixtures call no hook of a conftest.py below the root.
+"""
 
 from collections.abc import Callable
 from functools import partial
@@ -16,14 +19,15 @@ TOGETHER = (
         "tests/faults/",
     ),
     ("tests/broker/test_resolve_",),
+    ("tests/browser/",),
     ("tests/dag/",),
     ("tests/engines/",),
     ("tests/objects/",),
 )
-"""What shares costly brokers (three nodes, every listener, quick quotas), Airflow, Spark, S3."""
+"""What shares costly brokers (three nodes, every listener, quick quotas) or another program."""
 
 FIRST = (
-    "tests/broker/test_kafka_",
+    "tests/broker/test_cluster_facts",
     "tests/cli/test_demo.py",
     "tests/dag/",
     "tests/docs/test_pages.py",
@@ -45,27 +49,42 @@ class ByPlace(LoadFileScheduling):
 
     def _split_scope(self, nodeid: str) -> str:
         """Return the unit of work of a test."""
-        return find_unit(super()._split_scope(nodeid))
+        return find_unit(nodeid)
 
 
-def find_unit(file: str) -> str:
-    """Return the unit of work of a file."""
-    return next((" ".join(place) for place in TOGETHER if file.startswith(place)), file)
+def find_unit(nodeid: str) -> str:
+    """Return the unit of work of a test: its file, or the places that stay together."""
+    file = nodeid.partition("::")[0]
+    return next((" ".join(places) for places in TOGETHER if file.startswith(places)), file)
 
 
-def note_broker(fixture: pytest.FixtureDef[Any], request: Any) -> None:
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByPlace:
+    """Keep tests together, in two workers, that share something costly."""
+    return ByPlace(config, log)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Put the tests of a unit together, and the slowest units first."""
+
+    def find_place(item: pytest.Item) -> tuple[bool, str]:
+        unit = find_unit(item.nodeid)
+        return not unit.startswith(FIRST), unit
+
+    items.sort(key=find_place)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_fixture_setup(fixturedef: pytest.FixtureDef[Any], request: Any) -> None:
     """Note how a fixture of OF_ONE_UNIT, which is set up now, is torn down."""
-    if fixture.argname in OF_ONE_UNIT:
-        _running.append(partial(fixture.finish, request))
+    if fixturedef.argname in OF_ONE_UNIT:
+        _running.append(partial(fixturedef.finish, request))
 
 
-def stop_brokers(item: pytest.Item, following: pytest.Item | None) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
     """Tear down the fixtures of OF_ONE_UNIT after the last test of a unit."""
-    ended, begun = (one and find_unit(one.nodeid.partition("::")[0]) for one in (item, following))
+    ended, begun = (one and find_unit(one.nodeid) for one in (item, nextitem))
     while ended != begun and _running:
         _running.pop()()
-
-
-def order_by_length(items: list[pytest.Item]) -> None:
-    """Put the slowest pieces first; all others keep their order."""
-    items.sort(key=lambda item: not item.nodeid.startswith(FIRST))
