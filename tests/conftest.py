@@ -88,6 +88,12 @@ def broker(
         yield running
 
 
+@pytest.fixture
+def impatient_verify(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let verify query brokers that store other values for a tenth of a second, not for ten."""
+    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
+
+
 @pytest.fixture(scope="session")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
     """Start three brokers, each a controller too: leave them running, and without quotas."""

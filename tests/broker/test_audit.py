@@ -3,7 +3,6 @@
 import json
 import socket
 import subprocess
-import sys
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -21,6 +20,7 @@ from quota_ops.store.run.folder import RunFolder
 from tests.calling import call_cli
 from tests.lab import Lab
 from tests.places import on_disk
+from tests.preloaded import preloaded
 
 KEY = "producer_byte_rate"
 END = "end-0001.json"
@@ -199,7 +199,7 @@ def test_what_nobody_can_read_is_kept(lab: Lab) -> None:
         ("adopt demo --names user=a --by anna --reason INC-7", 2.0),
         ("apply demo", 2.0**20),
     ):
-        call = ["sh", "-c", f"{sys.executable} -m quota_ops {command} > /dev/full"]
+        call = ["sh", "-c", f"{preloaded()} {command} > /dev/full"]
         ended = subprocess.run(
             call, env=lab.environment, cwd=lab.root, stderr=subprocess.PIPE, check=False
         )

@@ -108,11 +108,9 @@ def test_a_run_over_a_private_link(lab: Lab, link: Broker, out_of_reach: socket.
     assert run.read_json(METADATA)["led"] is True
 
 
-def test_a_broker_behind_a_private_link_differs(
-    lab: Lab, link: Broker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("impatient_verify")
+def test_a_broker_behind_a_private_link_differs(lab: Lab, link: Broker) -> None:
     """With verify: bootstrap an error names the address and the id of the broker behind it."""
-    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     lab.desire({"user=alice": {"producer_byte_rate": 1.0}}, verify="bootstrap")
     connection = Connection.parse(lab.connection_file.read_text(), name="demo", source="a test")
     with open_cluster(connection, cluster_id=None, verify=VerifyPolicy.BOOTSTRAP) as cluster:

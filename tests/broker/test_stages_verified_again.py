@@ -16,9 +16,9 @@ MOVED: State = {"user=bob": {KEY: 2.0}}
 BEFORE: State = {"user=bob": {KEY: 1.0}, "user=given": {KEY: 1.0}}
 
 
-def test_an_old_run_that_is_verified_again(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("impatient_verify")
+def test_an_old_run_that_is_verified_again(lab: Lab) -> None:
     """Verifying an old run again fails and leaves the ledger unchanged; released rows stay so."""
-    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     old = reconcile(lab, BEFORE, "c1")
     given = parse_exactly(["user=given"], [], [])
     adoption.release_quotas(old, lab.records, given, adoption.Attribution("anna", "search owns it"))

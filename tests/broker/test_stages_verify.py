@@ -190,11 +190,11 @@ def test_a_silent_broker_is_named_and_blocks_no_row(
     assert behind(run.folder) == {1: 0, 2: 0, 3: 0}
 
 
+@pytest.mark.usefixtures("lab", "impatient_verify")
 def test_a_silent_broker_does_not_use_up_the_time_of_the_others(
-    lab: Lab, follower: RunningNode, monkeypatch: pytest.MonkeyPatch
+    lab: Lab, follower: RunningNode
 ) -> None:
     """A broker that lagged while an unreachable one was queried is queried once more after it."""
-    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     lab.desire(TEN)
     folder = lab.run("plan")
 
@@ -269,11 +269,9 @@ def test_no_broker_answers(lab: Lab, three: Machine) -> None:
     assert lab.known(INTENDED) == TEN
 
 
-def test_no_broker_answers_where_nothing_is_asked_for(
-    three: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("impatient_verify")
+def test_no_broker_answers_where_nothing_is_asked_for(three: Machine, tmp_path: Path) -> None:
     """If no broker responds, verify fails even if Git declares nothing."""
-    monkeypatch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
     with open_lab(three.broker, tmp_path, timeout=1.0) as lab:
         lab.desire({})
         folder = lab.run("diff")

@@ -46,7 +46,7 @@ def remembered(lab: Lab) -> list[tuple[str, str, float | None]]:
     return [(row.entity, row.state, row.value) for row in rows if row.state != VERIFIED]
 
 
-def test_both_are_named_everywhere(came_back: Lab) -> None:
+def test_both_are_named_everywhere(came_back: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each command names them and the run, and none exits with 0; only a run repairs the one."""
     lab = came_back
     (cleared,) = {row.run for row in ledger.read(lab.records).rows if row.state == CLEARED}
@@ -59,7 +59,9 @@ def test_both_are_named_everywhere(came_back: Lab) -> None:
         assert any("returned" in row and f"(cleared by run {cleared})" in row for row in rows)
         assert "\nreturned: user=carol" in ended.stdout
         assert "\nlate_write: " not in ended.stdout
-    verified = lab.call("verify", "demo")
+    with monkeypatch.context() as patch:
+        patch.setattr("quota_ops.stages.verify.brokers.compute_deadline", lambda _rows: 0.1)
+        verified = lab.call("verify", "demo")
     assert verified.returncode == 1
     assert "Late writes of earlier runs: user=alice" in verified.stderr
     report = json.loads(lab.call("report", "demo", "--format", "json").stdout)

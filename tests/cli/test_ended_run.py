@@ -84,6 +84,7 @@ def test_an_apply_after_verify_shows_no_earlier_one(lab: Lab, run: RunFolder) ->
     assert "not read back" in listed
 
 
+@pytest.mark.usefixtures("impatient_verify")
 def test_runs_and_show_agree_after_another_verify(lab: Lab, run: RunFolder) -> None:
     """`runs` and `show` agree on a quota that changed since; each verify records one end."""
     lab.put({"user=alice": {KEY: 5.0}})
