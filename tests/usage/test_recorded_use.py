@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -50,24 +51,38 @@ Limits are as they were at that time; since 2026-11-25T13:00:00Z no run has read
 """
 
 
-@pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
-    """Return a run store with 23 and 25 November; etl had 900 kB/s, and 1 MB/s since the 25th."""
-    folder, found = tmp_path / "state/orders", RunStore(open_place(tmp_path / "store"))
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(CLUSTER)
-    connection = tmp_path / "monitoring.properties"
-    monkeypatch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(connection))
-    monkeypatch.chdir(tmp_path)
-    with time_machine.travel(NOW, tick=False):
+@pytest.fixture(name="recorded", scope="module")
+def _recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Record 23 and 25 November; etl had 900 kB/s, and 1 MB/s since the 25th."""
+    root = tmp_path_factory.mktemp("recorded")
+    (root / "state/orders").mkdir(parents=True)
+    (root / "state/orders/cluster.yaml").write_text(CLUSTER)
+    with pytest.MonkeyPatch.context() as patch, time_machine.travel(NOW, tick=False):
         changed = NOW - timedelta(hours=15)
         for at, limit in ((BUSY, 900_000), (changed - DAY, 900_000), (changed, 1_000_000)):
-            leave_look(found, at, {"user=etl": {KEY: limit}}, owners=OWNERS, brokers=1)
+            look = {"user=etl": {KEY: limit}}
+            leave_look(RunStore(open_place(root / "store")), at, look, owners=OWNERS, brokers=1)
+        enter(root, patch)
         with serve(BusyHour(BUSY.timestamp()).respond) as url:
-            connection.write_text(f"url={url}\n")
+            Path("monitoring.properties").write_text(f"url={url}\n")
             for day in ("2026-11-23", "2026-11-25"):
                 assert call("record", "--day", day)[0] == 0
-        yield found
+    return root
+
+
+@pytest.fixture
+def store(recorded: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RunStore]:
+    """Return a copy of the run store with the recorded days, in the folder of commands."""
+    shutil.copytree(recorded, tmp_path, dirs_exist_ok=True)
+    enter(tmp_path, monkeypatch)
+    with time_machine.travel(NOW, tick=False):
+        yield RunStore(open_place(tmp_path / "store"))
+
+
+def enter(root: Path, patch: pytest.MonkeyPatch) -> None:
+    """Run commands in a folder that has a state, a store and a connection."""
+    patch.chdir(root)
+    patch.setenv("QUOTA_OPS_CONNECTION_MONITORING", str(root / "monitoring.properties"))
 
 
 def call(command: str, *options: str) -> tuple[int, str]:
