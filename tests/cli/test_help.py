@@ -106,6 +106,7 @@ def test_what_help_costs() -> None:
         "duckdb",
         "jinja2",
         "kafka",
+        "obstore",
         "pyarrow",
         "pyspark",
         "rich",

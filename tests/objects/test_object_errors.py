@@ -1,10 +1,7 @@
 """Lost responses, conflicts and wrong settings of an object store."""
 
-import subprocess
-import sys
 from collections.abc import Callable
 from http.client import HTTPConnection
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -14,7 +11,6 @@ from quota_ops.store.places import object_client, ping
 from quota_ops.store.places.object_client import open_client
 from quota_ops.store.places.run_store import RunStore, find_run_store, open_place
 from quota_ops.store.run.order import take_number
-from tests.docs.markdown import ROOT
 from tests.objects.proxy import LOST, Faults
 from tests.objects.server import S3Server
 
@@ -137,39 +133,6 @@ def test_addresses_of_one_bucket(address: str) -> None:
     assert str(open_place(f"{address}/a/b").parent) == f"{address}/a"
     assert find_run_store(address).runs() == ()
     assert not open_place(f"{address}/{uuid4()}").exists()
-
-
-@pytest.mark.parametrize(
-    "arguments", [("--help",), ("check",), ("plan", "demo", "--actual", "actual.jsonl")]
-)
-def test_a_local_store_loads_no_client(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    """Without a bucket, no command imports the library for object stores."""
-    folder = tmp_path / "desired_state" / "demo"
-    folder.mkdir(parents=True)
-    (folder / "cluster.yaml").write_text(
-        "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: nowhere\n"
-    )
-    (folder / "team.yaml").write_text(
-        "owner: team\nquotas:\n  - {user: bob, limits: {producer_byte_rate: 10 MiB}}\n"
-    )
-    (tmp_path / "actual.jsonl").write_text(
-        '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
-    )
-
-    ran = subprocess.run(
-        [sys.executable, "-X", "importtime", "-m", "quota_ops", *arguments],
-        env={"HOME": str(tmp_path), "PYTHONPATH": str(ROOT)},
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-    imported = {line.rpartition("|")[2].strip() for line in ran.stderr.splitlines()}
-    assert ran.returncode == 0
-    assert "click" in imported
-    found = [one for one in imported if one.startswith(("obstore", "boto3", "botocore"))]
-    assert [*found, *(imported & {"quota_ops.store.places.objects"})] == []
 
 
 @pytest.mark.parametrize(

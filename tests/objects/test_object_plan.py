@@ -16,6 +16,7 @@ from quota_ops.store.run.folder import RunFolder
 from tests.docs.markdown import ROOT, Page
 from tests.docs.shell import without_moment
 from tests.objects.server import S3Server
+from tests.preloaded import preloaded
 
 CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 SNAPSHOT = '{"entity": {"user": "alice"}, "key": "producer_byte_rate", "value": 1024.0}\n'
@@ -39,7 +40,7 @@ def test_the_page_names_a_store(s3: S3Server, login: Callable[[str], None], tmp_
     old = RunFolder.start(
         RunStore(open_place(tmp_path / "old")).new_run("demo"), cluster="demo", commit=None
     )
-    path = f"{tmp_path}:{Path(sys.executable).parent}:/usr/bin:/bin"
+    path = f"{tmp_path}:{preloaded().parent}:/usr/bin:/bin"
 
     ran = subprocess.run(
         ["/bin/bash", "-euc", "\n".join(scripts)],

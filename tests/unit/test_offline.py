@@ -169,12 +169,13 @@ def test_what_a_check_loads() -> None:
 
 
 def test_what_a_plan_loads() -> None:
-    """A plan beside a ledger loads no part of pyarrow that takes 50 ms and 16 MB of its own."""
+    """A plan loads no part of pyarrow that takes 50 ms and 16 MB, and no client of a bucket."""
     Path("snapshot.jsonl").write_text(ALICE)
     loaded = list_loaded("plan", "demo", "--actual", "snapshot.jsonl", *ALLOW)
 
     assert {"pyarrow.parquet", "duckdb"} <= loaded
     assert loaded.isdisjoint({"pyarrow.compute", "pyarrow.dataset", "pyspark", "pandas"})
+    assert loaded.isdisjoint({"obstore", "boto3", "quota_ops.store.places.objects"})
 
 
 def test_a_snapshot_is_filtered_by_the_types_that_it_has(tmp_path: Path) -> None:
