@@ -68,6 +68,7 @@ def test_changed_quotas_are_not_logged_at_length(broker: RunningBroker) -> None:
     assert [line for line in log.splitlines() if line.endswith(LOUD)] == []
 
 
+@pytest.mark.matrix  # tests/unit/test_sandbox_launch.py kills the parent of a smaller process
 def test_a_killed_parent_leaves_no_orphan(tmp_path: Path) -> None:
     """SIGKILL to the parent ends the broker too, within seconds."""
     parent = subprocess.Popen([sys.executable, "-c", PARENT, str(tmp_path)], stdout=subprocess.PIPE)
