@@ -1,10 +1,12 @@
 """Airflow connections become connections to clusters, and leak no secret."""
 
 import json
+import shlex
 from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
 from tests.dag.repository import ALICE, HOME, Quotas, Repository
 from tests.dag.test_record_use import MONITORING, USAGE
+from tests.docs.markdown import ROOT, Page
 from tests.usage.busy_hour import BusyHour
 from tests.usage.recording import Answer, Question, serve
 
@@ -38,6 +41,28 @@ def test_the_fields_of_a_connection(monkeypatch: pytest.MonkeyPatch) -> None:
         "sasl.mechanism": "PLAIN",
     }
     assert "k3y" not in repr(found)
+
+
+def test_the_variables_of_the_page(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Airflow reads the connections and the DAG bundle that the page about Airflow exports."""
+    from airflow.dag_processing.bundles.manager import DagBundlesManager
+    from airflow.sdk import BaseHook
+
+    from quota_ops.airflow.connection import find_connection
+
+    blocks = Page(ROOT / "docs" / "how-to" / "airflow.md").blocks()
+    exported = [block.text for block in blocks if block.text.startswith("export AIRFLOW_")]
+    (tmp_path / "ca.pem").touch()
+    for word in shlex.split("".join(exported).replace("/etc/kafka", str(tmp_path))):
+        if word != "export":
+            monkeypatch.setenv(*word.split("=", 1))
+
+    found = find_connection("demo")
+    assert found.properties["bootstrap.servers"] == "kafka-1.example:9094,kafka-2.example:9094"
+    assert (found.principal, found.protocol) == ("User:svc-quota", "sasl_ssl")
+    assert BaseHook.get_connection("quotas_git").login == "svc-quota"
+    bundles: Any = DagBundlesManager
+    assert bundles().get_bundle("quotas").tracking_ref == "main"
 
 
 TOKENS = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}

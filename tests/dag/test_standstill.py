@@ -1,4 +1,4 @@
-"""Pauses and freezes stop writes in Airflow too, and drift reports continue."""
+"""Pauses and holds stop writes in Airflow too, and drift reports continue."""
 
 from datetime import UTC, datetime, timedelta
 
@@ -16,26 +16,15 @@ from tests.places import on_disk
 pytestmark = pytest.mark.usefixtures("embedded")
 
 
-@pytest.mark.parametrize(
-    ("line", "why"),
-    [
-        ("paused: broker upgrade", "demo is paused: broker upgrade"),
-        (
-            'freeze: [{cron: "* * * * *", zone: UTC, duration: 1h, reason: the weekend}]',
-            "demo is frozen until ",
-        ),
-    ],
-)
-def test_nothing_is_written(line: str, why: str, demo: Repository, quotas: Quotas) -> None:
+def test_nothing_is_written(demo: Repository, quotas: Quotas) -> None:
     """The plan is made and validated, apply fails with the reason, and the drift DAG succeeds."""
-    with (demo.root / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
-        file.write(f"{line}\n")
+    demo.add_policy("demo", "paused: broker upgrade")
 
     run = demo.run("reconcile_demo")
 
     ends = {"apply": "failed", "verify": "skipped", "report": "failed"}
     assert (run.state, run.tasks, run.tries["apply"]) == ("failed", DONE | ends, 1)
-    assert said(run, "apply").startswith(why)
+    assert said(run, "apply").startswith("demo is paused: broker upgrade")
     assert quotas.stored() == {}
     assert demo.run("drift").state == "success"
 
