@@ -239,6 +239,29 @@ def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab)
     assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (1, True)
 
 
+def test_a_held_branch_leaves_the_last_policy(repository: Lab) -> None:
+    """A branch that lacks the last applied commit, and is held, does not end the pause of main."""
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    second = repository.runs[-1].place.name
+    repository.desire(SECOND, paused="broker upgrade")
+    commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    hold = ("--names", "user=alice", "--until", "2h", "--reason", "night")
+    assert repository.call("hold", "demo", *hold).returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    assert repository.call("release", "demo", *hold[:2]).returncode == 0
+
+    ended = repository.call("rollback", f"demo/{second}", "--reason", "INC-31")
+
+    assert "paused: broker upgrade" in ended.stdout
+
+
 @pytest.mark.parametrize("declared", [FIRST, SECOND])
 def test_a_commit_beside_one_that_declares_the_same(repository: Lab, declared: State) -> None:
     """A commit that contains neither the last one nor one that declares the same is blocked.

@@ -10,6 +10,7 @@ import pytest
 
 from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind
+from quota_ops.model.plans.guard import Guard
 from quota_ops.model.stored import to_json
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.store.ledger.decisions import new_decision
@@ -126,6 +127,24 @@ def test_an_approval_is_spent(lab: Lab) -> None:
     assert folder.read_json(PLAN)["digest"] == asked[0]
     assert isinstance(error, Refused)
     assert lab.stored() == {}
+
+
+def test_an_approval_of_a_plan_is_for_no_alter(lab: Lab) -> None:
+    """An alter of the same quotas to the same values asks again."""
+    alice: State = {"user=alice": {KEY: 100.0}}
+    lab.desire(alice)
+    lab.run("reconcile", allow={})
+    lab.desire({"user=alice": {KEY: 10.0}}, paused="broker upgrade")
+    folder = lab.refused("plan", allow={})[0]
+    digest = folder.plan().digest
+    approval = ("--approve", digest, "--reason", "agreed")
+    lab.call("reconcile", "--run", str(folder.place), *approval)
+    assert [said["digest"] for said in record(lab)] == [digest]
+
+    ended = lab.call("alter", "demo", "--names", "user=alice", "--add", f"{KEY}=10")
+
+    assert (ended.returncode, f"{Guard.CUT}: " in ended.stdout) == (1, True)
+    assert lab.stored() == alice
 
 
 @pytest.mark.parametrize(

@@ -166,6 +166,24 @@ def test_what_the_last_policy_leaves_alone_stays(lab: Lab, policy: dict[str, Any
     assert planned.plan().writes == ()
 
 
+def test_a_rollback_counts_what_an_owner_has_elsewhere(lab: Lab) -> None:
+    """A ceiling of all quotas of an owner counts those that the rollback does not change."""
+    ceilings = {"team": {"total": {KEY: 30.0}}}
+    allow = ("--allow", "cut", "--allow", "policy_changed", "--reason", "a test")
+    runs: list[str] = []
+    for alice, bob in ((20.0, None), (5.0, None), (5.0, 20.0)):
+        lab.desire(
+            {"user=alice": {KEY: alice}} | ({"user=bob": {KEY: bob}} if bob else {}),
+            ceilings=ceilings,
+        )
+        assert lab.call("reconcile", "demo", *allow).returncode == 0
+        runs.append(lab.runs[-1].place.name)
+
+    ended = lab.call("rollback", f"demo/{runs[1]}", "--reason", "INC-31")
+
+    assert (ended.returncode, "above_ceiling: " in ended.stdout) == (1, True)
+
+
 def test_an_approval_does_not_outlive_a_rollback(lab: Lab) -> None:
     """A plan that was approved and rolled back needs a new decision, at any commit."""
     agreed: dict[str, Any] = {"request_decision": partial(_approves, lab)}

@@ -1,7 +1,7 @@
 """plan: check the differences with the guards, and give the plan a digest to approve."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -14,11 +14,12 @@ from quota_ops.model.plans.client_effects import INVENTORY
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_blocking, unknown_guards
 from quota_ops.model.plans.guard_rules import EarlierRuns, judge, name_rows
+from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.strict_policy import combine_strictly
-from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.rows import DesiredRow, Key
-from quota_ops.model.quotas.tables import ACTUAL, DESIRED
+from quota_ops.model.quotas.difference import Action, Difference
+from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
+from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.sql.client_effects import write_client_effects, write_unknown_effects
 from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.plan.effects import find_plan_effects, write_effects
@@ -26,7 +27,7 @@ from quota_ops.stages.plan.findings import write_findings
 from quota_ops.stages.plan.origins import leave_origins
 from quota_ops.stages.plan.use import write_throttled, write_throttling
 from quota_ops.store.ledger import decisions
-from quota_ops.store.run.files import CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
+from quota_ops.store.run.files import ALTER, CLIENT_COUNTS, DESCRIBED, ROLLBACK, THROTTLING
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
@@ -120,6 +121,8 @@ def override_guards(
 def _apply_overrides(folder: RunFolder, plan: Plan) -> Plan:
     """Return the plan with the guard overrides that the run store records."""
     valid = decisions.find_valid_decisions(folder, plan)
+    if folder.has(ALTER):  # an approval is of a plan, whose run uses it up
+        valid = tuple(said for said in valid if said.said is DecisionKind.OVERRIDDEN)
     decisions.copy_to_run(folder, valid)
     return plan.with_guards(mark_overridden(plan.guards, valid))
 
@@ -169,13 +172,22 @@ def judge_plan(
     ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings
     if not ceilings:
         return found
-    totals = _sum_by_owner(folder.read_rows(DESIRED), others)
+    kept = _list_kept(folder, plan) if folder.has(ROLLBACK) else ()
+    totals = _sum_by_owner((*kept, *folder.read_rows(DESIRED)), others)
     return (*found, *judge_ceilings(plan.writes, totals, ceilings))
 
 
-def _sum_by_owner(rows: Iterable[DesiredRow], others: Iterable[Difference]) -> Totals:
+def _list_kept(folder: RunFolder, plan: Plan) -> Iterator[LedgerRow]:
+    """Yield what is managed after a rollback, whose DESIRED has its own rows alone."""
+    cleared = {row.id for row in plan.writes if row.action is Action.CLEAR}
+    for row in folder.read_rows(LEDGER):
+        if row.state == VERIFIED and row.value is not None and row.id not in cleared:
+            yield row
+
+
+def _sum_by_owner(rows: Iterable[DesiredRow | LedgerRow], others: Iterable[Difference]) -> Totals:
     """Return what each owner declares now or, if that is more, when temporary values have ended."""
-    declared = {row.id: (row.owner, row.value, row.returns_to) for row in rows}
+    declared = {row.id: (row.owner, row.value or 0.0, row.returns_to) for row in rows}
     declared |= {row.id: (row.owner, row.target or 0.0, row.returns_to) for row in others}
     now: dict[tuple[str | None, str], float] = defaultdict(float)
     later: dict[tuple[str | None, str], float] = defaultdict(float)

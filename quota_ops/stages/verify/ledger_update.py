@@ -89,7 +89,7 @@ def update_ledger(
     ledger.change(
         folder.records,
         edit,
-        policy=run.policy if follows_git else None,
+        policy=run.policy if counts else None,
         commit=run.about.commit if counts else None,
         is_same=not (is_held or is_new),
         sequence=number,
