@@ -116,7 +116,7 @@ def _make_table(run: Mapping[str, Any], whole: Mapping[str, Any], *parts: Column
     tables = []
     for part in filter(None, (_list_columns([whole]), *parts)):
         number = len(next(iter(part.values())))
-        columns = {name: part.get(name, [run.get(name)] * number) for name in HISTORY.names}
+        columns = (part.get(name, [run.get(name)] * number) for name in HISTORY.names)
         tables.append(parquet.from_columns(HISTORY, columns))
     return pa.concat_tables(tables)
 

@@ -68,15 +68,14 @@ def repeated_texts(table: Table[Any]) -> list[str]:
 
 def from_rows(table: Table[Any], rows: Sequence[Sequence[Any]]) -> pa.Table:
     """Return rows, whose fields are the table's columns in order, as an Arrow table."""
-    columns = zip(*rows, strict=True) if rows else ([] for _ in table.columns)
-    return from_columns(table, dict(zip(table.names, map(list, columns), strict=True)))
+    return from_columns(table, zip(*rows, strict=True) if rows else [()] * len(table.columns))
 
 
-def from_columns(table: Table[Any], columns: Mapping[str, Sequence[Any]]) -> pa.Table:
-    """Return the values of each column as an Arrow table."""
+def from_columns(table: Table[Any], columns: Iterable[Sequence[Any]]) -> pa.Table:
+    """Return the values of each column, in the table's order, as an Arrow table."""
     schema = arrow_schema(table, repeated_texts(table))
-    arrays = [pa.array(columns[field.name], type=field.type) for field in schema]
-    return pa.Table.from_arrays(arrays, schema=schema)
+    pairs = zip(columns, schema.types, strict=True)
+    return pa.Table.from_arrays([pa.array(*pair) for pair in pairs], schema=schema)
 
 
 def to_rows(arrow: pa.Table, *names: str) -> Iterable[tuple[Any, ...]]:
