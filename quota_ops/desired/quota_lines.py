@@ -99,7 +99,7 @@ def read_quota_lines(source: Source, room: SizeBudget) -> QuotasFile | None:
     values = _OF_FILE
     quotas = []
     try:
-        fields = _list_fields(source.lines)
+        fields = _list_fields(source.text.split("\n"))  # not kept, as `lines` would be
         owner = _read_head(fields)
         for entry in _read_entries(fields):
             values += entry.values
