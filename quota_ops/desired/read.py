@@ -157,7 +157,6 @@ def _read_cluster(
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
         read = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=read, quotas=limits, findings=findings)
-    rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
     findings, silences = check_files(files, cluster, of_terms)
     decidable = _BY_FILES - _OF_ALL_FILES if left_out else _BY_FILES
     findings = tuple(found for found in findings if not left_out or found.code in decidable)
@@ -166,6 +165,7 @@ def _read_cluster(
     contents = {source.name: source.content for source in sources} | clients
     contents |= {name: content for name, (content, _) in left_out.items()}
     invalid = tuple(file for _, file in left_out.values())
+    rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
     return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents, invalid)
 
 
