@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from hashlib import sha256
 from typing import NamedTuple
 
+import msgspec
+
 from quota_ops.model.errors import Refused
-from quota_ops.model.plans.plan import exact
 from quota_ops.store.places.numbered_files import encode, file_name, numbers, read_content
 from quota_ops.store.places.run_store import ClusterStore
 
@@ -27,8 +28,7 @@ class Claim(NamedTuple):
 
 def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
     """Return the digest of rows (entity, key, value), independent of their order."""
-    lines = sorted(f"{entity}\0{key}\0{exact(value)}\n" for entity, key, value in values)
-    return sha256("".join(lines).encode()).hexdigest()
+    return sha256(msgspec.json.encode(sorted(values))).hexdigest()
 
 
 def create(records: ClusterStore, number: int, claim: Claim) -> None:
