@@ -246,8 +246,8 @@ class Schedule:
             ledger_edits.outlive(self.ledger, reported, run.number)
             self._decide(run, (key.entity for key in found))
             self._follow(run, run.reported)
-        answered = {key for key in found if key.entity not in run.open}
-        ledger_edits.settle(self.ledger, name, answered, found)
+        unanswered = {key for key in found if key.entity in run.open}
+        ledger_edits.settle(self.ledger, name, unanswered, found)
         ledger_edits.drop_absences(self.ledger)
 
     def _is_overtaken(self, run: Run) -> bool:

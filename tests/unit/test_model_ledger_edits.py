@@ -177,15 +177,15 @@ def test_an_intent_ends_when_it_cannot_arrive(value: float | None) -> None:
     known = rows(*kept, row("user=a", value, INTENDED))
     key, before = read_back.id, dict(known)
 
-    ledger_edits.settle(known, "run-1", [], {key: value})
-    ledger_edits.settle(known, "run-1", [key], {})
+    ledger_edits.settle(known, "run-1", [key], {key: value})
+    ledger_edits.settle(known, "run-1", [], {})
     assert known == before
     later = rows(row("user=a", 9.0, sequence=3), row("user=a", value, INTENDED))
     before = dict(later)
-    ledger_edits.settle(later, "run-1", [key], {key: value})
+    ledger_edits.settle(later, "run-1", [], {key: value})
     assert later == before
 
-    ledger_edits.settle(known, "run-1", [key], {key: value})
+    ledger_edits.settle(known, "run-1", [], {key: value})
     assert known == rows(*kept)
 
 

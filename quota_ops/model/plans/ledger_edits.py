@@ -141,18 +141,18 @@ def outlive(
 
 
 def settle(
-    rows: dict[LedgerKey, LedgerRow], run: str, answered: Container[Key], verified: Targets
+    rows: dict[LedgerKey, LedgerRow], run: str, unanswered: Container[Key], verified: Targets
 ) -> None:
     """Remove the intents of a run that cannot arrive any more.
 
-    Each request with a key in `answered` got a response, so none is in flight; brokers store the
-    values `verified`, and no later run has verified another one, or has begun to write after an
+    Each request without a key in `unanswered` got a response, so none is in flight; brokers store
+    the values `verified`, and no later run has verified another one, or has begun to write after an
     alter.
     """
     sent = [(key, row) for key, row in rows.items() if row.run == run and row.state in SENT]
     current = find_current(rows.values(), {row.id for _, row in sent if row.state == ALTERED})
     for key, row in sent:
-        if (place := row.id) in answered and place in verified:
+        if (place := row.id) in verified and place not in unanswered:
             known = rows.get((*place, VERIFIED))
             is_verified = same(verified[place], known.value if known else None)
             is_last = _number(current.get(place)) == _number(row)

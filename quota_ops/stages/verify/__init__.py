@@ -144,10 +144,9 @@ def verify_alteration(folder: RunFolder, cluster: Cluster) -> None:
     read = read_back(cluster, folder.policy(), targets, known, last_written=last)
     read.write(folder, state.applied_digest)
     if read.stored:
-        run, found = folder.about().run, read.verified
-        answered = found.keys() - find_open(state.outcomes)
+        run, unanswered, found = folder.about().run, find_open(state.outcomes), read.verified
         with suppress(InvalidInput):  # a damaged ledger stops the next run
-            ledger.change(folder.records, lambda known: settle(known, run, answered, found))
+            ledger.change(folder.records, lambda known: settle(known, run, unanswered, found))
     raise_unless_agreed(
         read.brokers,
         read.wrong_rows,

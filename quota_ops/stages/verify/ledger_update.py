@@ -58,11 +58,10 @@ def update_ledger(
     files and owners.
     """
     foreign, verified = _find_foreign(folder), read.verified
-    new = verified.keys() - RunState(folder).find_verified(frozenset(verified))
-    rows, cleared = _list_rows(run, verified, new, foreign)
+    recorded = RunState(folder).find_verified(verified.keys())
+    rows, cleared = _list_rows(run, verified, recorded, foreign)
     given_back = {row.id for row in rows if row.value is None and row.id in foreign}
     reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
-    answered = verified.keys() - find_open(run.outcomes)
     name, number = run.about.run, run.about.sequence
     now = datetime.now(UTC)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
@@ -79,7 +78,7 @@ def update_ledger(
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.confirm(known, rows)
         ledger_edits.outlive(known, reported, number or 0)
-        ledger_edits.settle(known, name, answered, verified)
+        ledger_edits.settle(known, name, find_open(run.outcomes), verified)
         ledger_edits.remember_cleared(known, cleared)
         ledger_edits.forget(known, given_back)
         if follows_git:
@@ -98,13 +97,13 @@ def update_ledger(
 
 
 def _list_rows(
-    run: AppliedRun, verified: Targets, new: Keys, foreign: Keys
+    run: AppliedRun, verified: Targets, recorded: Keys, foreign: Keys
 ) -> tuple[list[LedgerRow], list[LedgerRow]]:
     """Return ledger rows for what was read back, and for the values that this run cleared."""
     about, commit, now = run.about, run.about.commit, iso_utc()
     rows, cleared = list[LedgerRow](), list[LedgerRow]()
     for row in run.differences:
-        if (key := row.id) not in new:
+        if (key := row.id) not in verified or key in recorded:
             continue
         owner, file = run.owners.get(key, (None, None))
         found = LedgerRow(
