@@ -202,7 +202,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
             what = "the merge base declares" if is_base_known else "these files declare"
             notes.append(NO_LEDGER.format(declared=what))
     with folder.stage("diff"):
-        find_differences([folder], run.engine)
+        find_differences(folder, run.engine)
         changed = _find_changed(rows, base.rows if base else {})
         of_base = _diff_base(run, base) if is_base_known else ()
         before = _find_writes(of_base)
@@ -377,7 +377,7 @@ def _diff_base(run: Run, base: BaseFiles | None) -> tuple[Difference, ...]:
     other.write_arrow(LEDGER, ledger)
     other.write_arrow(HOLDS, folder.read_table(HOLDS))
     other.write_table(CLUSTERS, [make_cluster_row(base_policy, ledger)])
-    find_differences([other], run.engine)
+    find_differences(other, run.engine)
     return other.differences()
 
 

@@ -115,7 +115,7 @@ def find_rollback_differences(folder: RunFolder, engine: str) -> None:
         Scope(policy).explain_unwritable,
     )
     folder.write_table(DESIRED, list(_desired_rows(policy.cluster_id, rollback)))
-    find_differences([folder], engine)
+    find_differences(folder, engine)
     selected = {row.id for row in rollback.taken}
     differences = [row for row in folder.differences() if row.id in selected]
     batches = sorted({row.batch for row in differences if row.batch is not None})

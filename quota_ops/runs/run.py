@@ -148,7 +148,7 @@ def _diff(run: Run) -> None:
 
         find_rollback_differences(run.folder, run.engine)
     else:
-        find_differences([run.folder], run.engine)
+        find_differences(run.folder, run.engine)
 
 
 def _plan(run: Run) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+from msgspec import Struct
 
 from quota_ops.model.history.history import DRIFTS, UNSENT
 from quota_ops.model.moment import timed
@@ -33,8 +34,11 @@ _KEPT = 32 * 2**20
 """By how many bytes a process may have grown with a DuckDB that it keeps."""
 
 
-class EmbeddedEngine:
+class EmbeddedEngine(Struct):
     """Runs the SQL on DuckDB; starts in milliseconds and needs no Java."""
+
+    kept: Mapping[Any, Any] = {}
+    """The tables of a single run that this process has, by their declaration; others are read."""
 
     def diff(self, runs: Sequence[ComparedRun]) -> None:
         """Write the tables RESULTS to each run folder."""
@@ -49,7 +53,10 @@ class EmbeddedEngine:
         """Return the tables RESULTS, computed from all files of each side."""
         with open_database() as db:
             for table in SIDES:
-                _register(db, table, sides[table])
+                if table in self.kept:
+                    db.register(table.name, self.kept[table])
+                else:
+                    _register(db, table, sides[table])
             db.execute(f"CREATE VIEW compared AS {text.read_sql('compare')}")
             return _judge(db)
 

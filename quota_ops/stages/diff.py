@@ -1,7 +1,5 @@
 """diff: compare Git, the cluster and the ledger, with the same SQL on both engines."""
 
-from collections.abc import Sequence
-
 from quota_ops.sql.job import diff_runs
 from quota_ops.store.run.folder import RunFolder
 
@@ -9,15 +7,14 @@ EMBEDDED = "embedded"
 SPARK = "spark"
 
 
-def find_differences(folders: Sequence[RunFolder], engine: str = EMBEDDED) -> None:
-    """Write differences.parquet and overrides.parquet to every folder, by one job."""
-    paths = [folder.place for folder in folders]
+def find_differences(folder: RunFolder, engine: str = EMBEDDED) -> None:
+    """Write differences.parquet and overrides.parquet of a run."""
     if engine == SPARK:
         from quota_ops.sql.spark import SparkEngine, local_session  # noqa: PLC0415 - a JVM
 
-        with local_session(paths) as spark:
-            diff_runs(SparkEngine(spark), paths)
+        with local_session([folder.place]) as spark:
+            diff_runs(SparkEngine(spark), [folder.place])
     else:
         from quota_ops.sql.embedded import EmbeddedEngine  # noqa: PLC0415 - DuckDB
 
-        diff_runs(EmbeddedEngine(), paths)
+        diff_runs(EmbeddedEngine(folder.kept or {}), [folder.place])
