@@ -7,7 +7,7 @@ undoes another's rows, and the previous file is the backup.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -224,14 +224,14 @@ def change(
     for _ in range(numbered_files.MOST_ATTEMPTS):
         before = read(records)
         rows = {ledger_edits.ledger_key(row): row for row in before.rows}
-        managed = {} if policy is None else _managed(rows)
         edit(rows)
         noted = before.notes if brokers is None else replace(before.notes, brokers=brokers)
         if is_last := (sequence or 0) >= (noted.applied_by or 0):
             of_now = noted.policy if policy is None else to_json(Policy, policy)
             noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
             has_policy = of_now == before.notes.policy
-            if policy is not None and not (is_same and has_policy and _managed(rows) == managed):
+            has_values = is_same and _managed(rows.values()) == _managed(before.rows)
+            if policy is not None and not (has_policy and has_values):
                 noted = replace(noted, equal=())
             elif noted.commits != before.notes.commits:
                 equal = (*noted.equal, *before.notes.commits[-1:])[-EQUAL_KEPT:]
@@ -266,10 +266,8 @@ def _add_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
     return (*(earlier for earlier in commits if earlier != commit), commit)[-COMMITS_KEPT:]
 
 
-def _managed(
-    rows: Mapping[ledger_edits.LedgerKey, LedgerRow],
-) -> dict[ledger_edits.LedgerKey, float | None]:
-    return {key: row.value for key, row in rows.items() if row.state == ledger_edits.VERIFIED}
+def _managed(rows: Iterable[LedgerRow]) -> dict[tuple[str, str], float | None]:
+    return {row[1:3]: row.value for row in rows if row.state == ledger_edits.VERIFIED}
 
 
 def _is_end(records: ClusterStore, file: str | None) -> bool:
