@@ -65,8 +65,8 @@ class ReadBack(NamedTuple):
     @property
     def verified(self) -> Targets:
         """The targets that every responding broker stores."""
-        wrong = {verdict.id for verdict in self.wrong_rows}
-        return {row: value for row, value in self.targets.items() if row not in wrong}
+        wrong, targets = {verdict.id for verdict in self.wrong_rows}, self.targets
+        return {row: targets[row] for row in targets if row not in wrong} if wrong else targets
 
     def write(
         self, folder: RunFolder, digest: str | None, undeclared: Sequence[Difference] = ()
