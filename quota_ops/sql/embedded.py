@@ -42,15 +42,14 @@ class EmbeddedEngine(Struct):
 
     def diff(self, runs: Sequence[ComparedRun]) -> None:
         """Write the tables RESULTS to each run folder."""
-        sides = {table: [run.folder / table.file for run in runs] for table in SIDES}
-        for table, rows in zip(RESULTS, self.decide(sides), strict=True):
-            conformed = parquet.conform(table, rows, table.name)
-            for run in runs:
-                own = conformed if len(runs) == 1 else _select_rows(run.cluster, conformed)
-                (run.folder / table.file).replace(parquet.to_bytes(table, own))
+        for run in runs:
+            sides = {table: run.folder / table.file for table in SIDES}
+            for table, found in zip(RESULTS, self.decide(sides), strict=True):
+                rows = parquet.conform(table, found, table.name)
+                (run.folder / table.file).replace(parquet.to_bytes(table, rows))
 
-    def decide(self, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, ...]:
-        """Return the tables RESULTS, computed from all files of each side."""
+    def decide(self, sides: Mapping[Table[Any], Place]) -> tuple[pa.Table, ...]:
+        """Return the tables RESULTS, computed from the file of each side."""
         with open_database() as db:
             for table in SIDES:
                 if table in self.kept:
@@ -61,7 +60,7 @@ class EmbeddedEngine(Struct):
             return _judge(db)
 
 
-def judge(compared: pa.Table, sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, ...]:
+def judge(compared: pa.Table, sides: Mapping[Table[Any], Place]) -> tuple[pa.Table, ...]:
     """Return RESULTS of what compare.sql returned on another engine, with the files it compared."""
     with open_database() as db:
         db.register("compared", compared)
@@ -70,13 +69,12 @@ def judge(compared: pa.Table, sides: Mapping[Table[Any], Sequence[Place]]) -> tu
         return _judge(db, sides[DESIRED])
 
 
-def _register(db: duckdb.DuckDBPyConnection, table: Table[Any], places: Sequence[Place]) -> None:
-    rows = (parquet.from_bytes(table, read_file(place), str(place)) for place in places)
-    db.register(table.name, pa.concat_tables(rows))
+def _register(db: duckdb.DuckDBPyConnection, table: Table[Any], place: Place) -> None:
+    db.register(table.name, parquet.from_bytes(table, read_file(place), str(place)))
 
 
-def _judge(db: duckdb.DuckDBPyConnection, unread: Sequence[Place] = ()) -> tuple[pa.Table, ...]:
-    """Return RESULTS of the table `compared`; `unread` are the files of `desired`, if not read."""
+def _judge(db: duckdb.DuckDBPyConnection, unread: Place | None = None) -> tuple[pa.Table, ...]:
+    """Return RESULTS of the table `compared`; `unread` is the file of `desired`, if not read."""
     with timed(_log, logging.DEBUG, "diff.sql in DuckDB"):
         db.execute(f"CREATE TABLE differences AS {text.read_sql('diff')}")
     db.execute(f"CREATE TABLE others AS {text.OTHER_QUOTAS}")
@@ -84,7 +82,7 @@ def _judge(db: duckdb.DuckDBPyConnection, unread: Sequence[Place] = ()) -> tuple
     rows: list[OverrideRow] = []
     if any(other.side for other in others):
         with timed(_log, logging.DEBUG, "overrides"):
-            if unread:
+            if unread is not None:
                 _register(db, DESIRED, unread)
             declared = db.execute(text.DECLARED_QUOTAS).fetchall()
             rows = find_overrides(others, starmap(DeclaredQuota, declared))
@@ -145,12 +143,6 @@ def count_drifts(history: pa.Table) -> tuple[pa.Table, pa.Table]:
             db.execute(f"CREATE TABLE ends AS {text.history_text('ends')}")
             found = [db.sql(text.history_text(view)).to_arrow_table() for view in ("days", "fleet")]
             return found[0], found[1]
-
-
-def _select_rows(cluster: str, rows: pa.Table) -> pa.Table:
-    from pyarrow import compute  # noqa: PLC0415 - 50 ms that a single run need not wait
-
-    return rows.filter(compute.equal(rows["cluster"], cluster))
 
 
 def number_batches(differences: pa.Table) -> pa.Table:

@@ -129,7 +129,7 @@ def _judge_run(attempt: DiffAttempt, number: int) -> None:
                 where = f"the result of Spark {written / name}"
                 raise EngineFailed(f"{where} cannot be read: {error}") from error
             folder = attempt.runs[number].folder
-            results = judge(rows, {table: [folder / table.file] for table in SIDES})
+            results = judge(rows, {table: folder / table.file for table in SIDES})
     attempt.publish(number, [*map(parquet.to_bytes, RESULTS, results)])
 
 

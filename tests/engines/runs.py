@@ -89,11 +89,12 @@ def decide_all(
     clusters: Iterable[str],
 ) -> list[pa.Table]:
     """Return RESULTS of files with the rows of many clusters, all in order."""
-    places = {table: [open_place(file)] for table, file in sides.items()}
+    places = {table: open_place(file) for table, file in sides.items()}
     if isinstance(engine, EmbeddedEngine):
         return list(engine.decide(places))
     written = open_place(path / f"written-{uuid4().hex}")
-    engine.compare(places, dict.fromkeys(clusters, "all"), written)
+    of_each = {table: [place] for table, place in places.items()}
+    engine.compare(of_each, dict.fromkeys(clusters, "all"), written)
     files = list((path / written.name / "_compared" / "folder=all").glob("*.parquet"))
     assert len(files) <= 1
     if not files:

@@ -1,7 +1,7 @@
 """Input and results that a diff rejects."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,7 +45,7 @@ def put_elsewhere(path: Path, side: str) -> Path:
 class Broken(EmbeddedEngine):
     """An engine whose results lack columns."""
 
-    def decide(self, _sides: Mapping[Table[Any], Sequence[Place]]) -> tuple[pa.Table, pa.Table]:
+    def decide(self, _sides: Mapping[Table[Any], Place]) -> tuple[pa.Table, pa.Table]:
         """Return a table without the columns of quota-ops."""
         return parquet.from_rows(OVERRIDES, []), pa.table({"cluster": ["c"], "kind": [1]})
 

@@ -107,7 +107,7 @@ def test_users_and_client_ids_are_not_multiplied(embedded: Any, tmp_path: Path) 
     path = put(tmp_path, "c", desired=list_desired(case, "c"), actual=describe(case, "c"))
     tables = (DESIRED, ACTUAL, LEDGER, HOLDS, CLUSTERS)
 
-    found = embedded.decide({table: [open_place(path / table.file)] for table in tables})
+    found = embedded.decide({table: open_place(path / table.file) for table in tables})
 
     pairs = found[RESULTS.index(OVERRIDES)]
     assert pairs.num_rows <= 8 * number
