@@ -233,10 +233,8 @@ def find_delays(
     )
 
 
-def _run(
-    table: Table[Any], sql: str, views: Mapping[str, pa.Table], **settings: str | int
-) -> pa.Table:
-    with open_database(**settings) as db:
+def _run(table: Table[Any], sql: str, views: Mapping[str, pa.Table]) -> pa.Table:
+    with open_database() as db:
         db.execute("CREATE MACRO unix_millis(moment) AS epoch_ms(moment)")  # as in Spark
         for name, rows in views.items():
             db.register(name, rows)
