@@ -12,7 +12,7 @@ from quota_ops.model.errors import ClusterTrouble, Refused
 from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import same
-from quota_ops.model.quotas.rows import Key, Stored, Targets, find_unequal
+from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.text import name_first
 from quota_ops.store.ledger.ledger import LedgerFile, damaged
 from quota_ops.store.places.parquet import to_rows
@@ -38,14 +38,13 @@ def confirm_stored(
 
     Raises InvalidInput when the ledger has a row with an invalid Kafka entity.
     """
-    verified = _read_verified(known.table)
-    changed = first = _find_changed(described, verified)
+    changed = first = _find_changed(described, known.table)
     _check_entities(known, (text for text, key, _ in changed if (text, key) not in described))
     if not changed or isinstance(cluster, Snapshot):
         return described, ()
     responses: dict[int, tuple[Changed, Stored]] = {cluster.last_responder: (changed, described)}
     for broker, stored in _query_in_turn(cluster):
-        before, changed = changed, _find_changed(stored, verified)
+        before, changed = changed, _find_changed(stored, known.table)
         responses[broker] = changed, stored
         if changed == before:
             break
@@ -102,14 +101,10 @@ def refuse_disagreement(
         )
 
 
-def _read_verified(ledger: pa.Table) -> Targets:
-    rows = to_rows(ledger, "entity", "key", "value", "state")
-    return {
-        Key(entity, key): value
-        for entity, key, value, state in rows
+def _find_changed(stored: Stored, ledger: pa.Table) -> Changed:
+    return frozenset(
+        (entity, key, str(now))
+        for entity, key, value, state in to_rows(ledger, "entity", "key", "value", "state")
         if state == VERIFIED and value is not None
-    }
-
-
-def _find_changed(stored: Stored, verified: Targets) -> Changed:
-    return frozenset((*row, str(stored.get(row))) for row in find_unequal(verified, stored))
+        if not same(now := stored.get(Key(entity, key)), value)
+    )
