@@ -242,11 +242,9 @@ def run_stage(run: Run, stage: str) -> None:
     A stage that cannot reach the cluster is recorded as failed.
     """
     run = replace(run, folder=run.folder.with_cache())
-    with ExitStack() as stack:
-        stack.enter_context(run.folder.stage(stage))
+    with run.folder.stage(stage), _without_garbage_collection():
         if stage in {"apply", "verify"}:
-            stack.enter_context(mark_superseded(run.folder))
-        stack.enter_context(_without_garbage_collection())
+            mark_superseded(run.folder)
         STAGE_FUNCTIONS[stage](run)
 
 

@@ -5,7 +5,7 @@ import re
 from getpass import getuser
 from subprocess import CompletedProcess
 
-from quota_ops.store.run.files import ABOUT, DESCRIBED, PLAN, STAGE
+from quota_ops.store.run.files import ABOUT, DESCRIBED, PLAN, VERIFICATION
 from tests.lab import Lab
 
 KEY = "producer_byte_rate"
@@ -108,7 +108,7 @@ def test_a_run_is_shown_as_it_ended(lab: Lab) -> None:
     }
     looked = lab.run("report")
     assert [one.read_json("report.json")["looked"] for one in (run, looked)] == [
-        run.read_json(STAGE.of("verify"))["at"],
+        run.read_json(VERIFICATION)["at"],
         looked.read_json(DESCRIBED)["at"],
     ]
 

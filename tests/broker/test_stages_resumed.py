@@ -6,9 +6,10 @@ import pytest
 
 from quota_ops.model.errors import Refused
 from quota_ops.model.runs.outcome import Status, build_outcomes
+from quota_ops.report.outline.formats import moment
 from quota_ops.runs.chain import RESUMED, run_stages
 from quota_ops.runs.run import Run
-from quota_ops.store.run.files import APPLIED, BATCH, PLAN
+from quota_ops.store.run.files import APPLIED, BATCH, PLAN, VERIFICATION
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import plan_back, write
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
@@ -68,7 +69,10 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
 
 
 def test_a_later_run_makes_a_verification_old(lab: Lab) -> None:
-    """A verified run does not match Git once apply refused it: a later run wrote another value."""
+    """A verified run does not match Git once apply refused it: a later run wrote another value.
+
+    It shows what was verified before, and when.
+    """
     lab.desire({"user=alice": {KEY: 10.0}})
     run = lab.run("reconcile")
     lab.desire({"user=alice": {KEY: 20.0}})
@@ -79,7 +83,8 @@ def test_a_later_run_makes_a_verification_old(lab: Lab) -> None:
 
     assert shown(lab, run) == (
         "apply was incomplete, so it is unknown whether demo matches Git; "
-        "1 change was written and not read back; 0 of 1 quota in sync."
+        f"1 change was written and not read back since {moment(run.read(VERIFICATION).at)}, "
+        "when 1 of 1 quota was verified; 0 of 1 quota in sync."
     )
     assert listed(lab, run) == ("Unknown", 1)
 

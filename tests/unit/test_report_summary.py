@@ -34,6 +34,7 @@ VERIFY_ONLY = replace(
     writes=False,
 )
 WRITTEN = answered(Status.ACCEPTED, SET)
+VERDICTS = (RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS),)
 SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
 
 
@@ -94,12 +95,7 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
             replace(
                 APPLIED,
                 stages=stages(verify="refused"),
-                verification=replace(
-                    APPLIED.verification,
-                    verdicts=(
-                        RowVerdict("user=alice", "producer_byte_rate", 1.0, Verdict.DIFFERS),
-                    ),
-                ),
+                verification=replace(APPLIED.verification, verdicts=VERDICTS),
             ),
             (
                 "1 quota on demo does not have the desired value on every broker; verify was "
@@ -120,6 +116,17 @@ SILENT = BrokerResult(4, "kafka-4:9094", 6, None, "timed out")
             (
                 "verify failed, so it is unknown whether demo matches Git; 1 change was written "
                 "and not read back; 411 of 412 quotas in sync."
+            ),
+        ),
+        (
+            replace(
+                report_of(SET, applied=WRITTEN, stages=stages(verify="failed")),
+                superseded=Verification("2026-11-21T10:15:00Z", 411, verdicts=VERDICTS),
+            ),
+            (
+                "verify failed, so it is unknown whether demo matches Git; 1 change was written "
+                "and not read back since 2026-11-21 10:15 UTC, when 411 of 412 quotas were "
+                "verified; 411 of 412 quotas in sync."
             ),
         ),
         (

@@ -68,6 +68,8 @@ class Report(About, frozen=True, eq=False, dict=True, kw_only=True):
     checked: Checked = Checked()
     described: Described = Described()
     verification: Verification = Verification()
+    superseded: Verification | None = None
+    """What verify read back before the apply or verify that began last; None without such."""
     facts: ClusterFacts | None = None
     metadata: Metadata | None = None
     audit: str | None = None

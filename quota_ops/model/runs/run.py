@@ -145,8 +145,8 @@ class Decisions(Struct, frozen=True):
 class Verification(Struct, frozen=True):
     """What verify found; `applied` is the digest of the applied.json whose writes it compared."""
 
-    attempt: str = ""
-    """A text that no other verify wrote."""
+    at: str = ""
+    """When it compared them (ISO 8601, UTC)."""
     verified: int = 0
     """How many rows have the expected value on every broker that responded."""
     applied: str | None = None
@@ -154,7 +154,7 @@ class Verification(Struct, frozen=True):
     verdicts: tuple[RowVerdict, ...] = ()
     """Only the rows that are not verified."""
     earlier: bool = False
-    """Whether a later apply or verify failed."""
+    """Whether apply or verify has begun again since."""
     addresses: int = 0
     """How many of the verified rows are quotas of a single IP address."""
     undeclared: int = 0

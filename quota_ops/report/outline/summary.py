@@ -10,7 +10,7 @@ from quota_ops.model.runs.stages import CUT_OFF
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import name_trouble
-from quota_ops.report.outline.formats import escape_text
+from quota_ops.report.outline.formats import escape_text, moment
 from quota_ops.report.outline.outline import describe_stop, stopped_stages
 from quota_ops.report.outline.past import describe_news, list_drift
 from quota_ops.report.outline.row_status import (
@@ -250,8 +250,7 @@ def _list_details(
     if report.plan and (guards := len(report.plan.refused)):
         yield f"{counted(guards, 'guard')} {plural(guards, 'blocks', 'block')} the plan"
     if unseen:
-        were = plural(len(unseen), "was", "were")
-        yield f"{counted(len(unseen), 'change')} {were} written and not read back"
+        yield f"{counted(len(unseen), 'change')} {_were(len(unseen))} {_describe_unseen(report)}"
     else:
         yield from _describe_change(count)
     if unread := count[RowStatus.UNREAD]:
@@ -267,6 +266,15 @@ def _list_details(
     yield from _broker_details(report)
     if unmanaged := count[RowStatus.UNMANAGED]:
         yield f"{unmanaged:,} unmanaged"
+
+
+def _describe_unseen(report: Report) -> str:
+    """Return that changes were not read back or, if an earlier verify read some, not since then."""
+    words, read = "written and not read back", report.superseded
+    if read is None:
+        return words
+    verified = f"{read.verified:,} of {counted(read.compared, 'quota')}"
+    return f"{words} since {moment(read.at)}, when {verified} {_were(read.verified)} verified"
 
 
 def _describe_change(count: Mapping[RowStatus, int]) -> Iterator[str]:
@@ -286,6 +294,10 @@ def _broker_details(report: Report) -> Iterator[str]:
 
 def _is(number: int) -> str:
     return plural(number, "is", "are")
+
+
+def _were(number: int) -> str:
+    return plural(number, "was", "were")
 
 
 _TROUBLES = {
@@ -311,7 +323,7 @@ def _describe_troubles(cluster: str, troubles: Counter[str]) -> Iterator[str]:
         quotas=counted(number, "quota"),
         changes=counted(number, "change"),
         are=_is(number),
-        were=plural(number, "was", "were"),
+        were=_were(number),
         do=plural(number, "does", "do"),
     )
     if len(troubles) > 1:

@@ -71,6 +71,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
             plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     applied, facts = parts.outcomes, parts.find(files.FACTS)
     verification = _find_verification(parts)
+    superseded = None if verification.brokers else parts.find(files.VERIFICATION)
     if record is None and verification.brokers:
         wrong = {verdict.id for verdict in verification.verdicts}
         applied = tuple(settle_unknown(applied, wrong, "found by verify"))
@@ -83,6 +84,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         checked=parts.find(files.CHECKED) or Checked(),
         described=parts.find(files.DESCRIBED) or Described(),
         verification=verification,
+        superseded=superseded,
         versions=versions,
         writes=bool(applied) or folder.has(files.APPLIED),
         facts=facts,
@@ -145,7 +147,7 @@ def read_end_time(folder: RunFolder) -> str:
 def find_look(run: RunState) -> str | None:
     """Return when verify, or else describe, read the cluster; None if nothing was read."""
     is_verified = bool(_find_verification(run).brokers)
-    return _find_last(run.folder, [files.STAGE.of("verify") if is_verified else files.DESCRIBED])
+    return _find_last(run.folder, [files.VERIFICATION if is_verified else files.DESCRIBED])
 
 
 def _find_verification(run: RunState) -> Verification:

@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from time import monotonic, sleep
 from typing import NamedTuple
-from uuid import uuid4
 
 from msgspec.structs import replace
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import KnownBrokers, Metadata, Registered
 from quota_ops.model.errors import ClusterTrouble, Refused, Unreachable, WrongCluster
+from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import Difference, Kind
 from quota_ops.model.quotas.entity import Entity
@@ -77,7 +77,7 @@ class ReadBack(NamedTuple):
         """
         count = len(self.targets) - len(self.wrong_rows)
         verification = Verification(
-            uuid4().hex,
+            iso_utc(),
             count,
             digest,
             self.brokers,

@@ -1,37 +1,23 @@
 """The record that verify writes, verification.json: the verified rows, and if it is current."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 
 from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
-from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.run.files import VERIFICATION
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import digest_applied
 
 
-@contextmanager
-def mark_superseded(folder: RunFolder) -> Iterator[None]:
-    """Mark verification.json as superseded when the block fails and does not replace it.
+def mark_superseded(folder: RunFolder) -> None:
+    """Mark verification.json as superseded: apply or verify begins again.
 
-    `RunState.find_verified` still uses its verdicts; a report omits them.
+    `RunState.find_verified` still uses its verdicts; a report shows how much it verified, and when.
     """
-    before = _content(folder)
-    try:
-        yield
-    except BaseException:
-        with suppress(InvalidInput):  # damaged, which the report shows, or the store has failed
-            if before is not None and _content(folder) == before:
-                folder.write(VERIFICATION, replace(folder.read(VERIFICATION), earlier=True))
-        raise
-
-
-def _content(folder: RunFolder) -> bytes | None:
-    """Return the bytes of verification.json, which differ for each verify; None if missing."""
-    place = folder.place / VERIFICATION
-    return read_file(place) if place.exists() else None
+    with suppress(InvalidInput):  # damaged, which the report shows, or the store has failed
+        if (found := folder.find(VERIFICATION)) and not found.earlier:
+            folder.write(VERIFICATION, replace(found, earlier=True))
 
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:
