@@ -82,6 +82,32 @@ def test_it_says_which_were_sent(lab: Lab) -> None:
         "3 changes were written and not read back; 0 of 9 quotas in sync."
     )
 
+    assert lab.call("verify", "--run", str(run.place)).returncode == 1
+    report = shown(lab, run)
+    assert (listed(lab, run), counted(report)) == (("Pending", 6), {"accepted": 6, "not_sent": 3})
+    assert report["answer"]["sentence"] == (
+        "3 changes to make on demo; apply was interrupted; 6 changes made by this run; 6 of 9 "
+        "quotas in sync; 0 of 1 broker agrees."
+    )
+
+
+@pytest.mark.local_store
+def test_it_matches_git_if_verify_finds_all_of_it(lab: Lab) -> None:
+    """`verify` of a killed run, `show` and `runs` agree, and no row is unknown any more."""
+    begin(lab)
+    run = kill(lab, partial(die_in_request, 3, before=False))
+
+    verified = lab.call("verify", "--run", str(run.place)).stdout
+
+    assert verified.endswith("9 of 9 quotas verified on every broker: stored and in force.\n")
+    report = shown(lab, run)
+    assert (listed(lab, run), counted(report)) == (("In sync", 9), {"accepted": 9})
+    assert report["answer"]["sentence"] == (
+        "demo matches the files, whose commit is unknown; apply was interrupted; 9 changes made "
+        "by this run; 9 of 9 quotas in sync; 1 of 1 broker agrees."
+    )
+    assert "  In sync, apply interrupted  9  " in lab.call("runs", "demo").stdout
+
 
 @pytest.mark.local_store
 def test_the_next_run_settles_it(lab: Lab) -> None:

@@ -70,6 +70,7 @@ def test_a_write_without_a_response_that_verify_read_back(lab: Lab) -> None:
     rows = shown(lab, run)["rows"]
     found = {(row["status"], row["applied"]["message"]) for row in rows}
     assert found == {("changed", "found by verify")}
+    assert listed(lab, run) == ("In sync", 9)
 
 
 @pytest.mark.local_store

@@ -34,8 +34,8 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     CLUSTER is its name or its cluster id. Reads only the run store. The status describes the
     cluster when the run ended, as in `show`: In sync, Pending (Rejected, if the plan was; json has
     Pending), Needs attention or Unknown, and why the run ended early: `blocked by guards`, or the
-    stage that failed. For a run that was cut off while it wrote, it is
-    Interrupted or Running; for one that does not compare with Git, what it did: Rolled back,
+    stage that failed. For a run that was cut off while it wrote, it is Running, or Interrupted
+    until it is verified; for one that does not compare with Git, what it did: Rolled back,
     Altered, Adopted, Released.
     """
     from quota_ops.report.screens.runs import runs_screen
@@ -55,13 +55,15 @@ def runs(cluster: str | None, most: int, run_store: str | None, output: str) -> 
     )
 
 
-def _read_status(folder: "RunFolder") -> tuple[str, str]:
-    """Return the status and the sentence of the report of a run that recorded no end."""
+def _read_status(folder: "RunFolder") -> tuple[str, str, int]:
+    """Return status, sentence and number of changes as the report of a run has them."""
     from quota_ops.report.outline.summary import SyncStatus, summarize
+    from quota_ops.stages.report.audit import count_changed
     from quota_ops.stages.report.run_report import read_report
 
     try:
-        summary = summarize(read_report(folder))
+        report = read_report(folder)
     except InvalidInput as error:
-        return SyncStatus.UNKNOWN, error.message
-    return summary.status, summary.sentence
+        return SyncStatus.UNKNOWN, error.message, 0
+    summary = summarize(report)
+    return summary.status, summary.sentence, count_changed(report)

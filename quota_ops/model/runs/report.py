@@ -105,7 +105,7 @@ class Report(About, frozen=True, eq=False, dict=True, kw_only=True):
     past: Past | None = None
     """What happened before this run; None if it was not read."""
     life: Life | None = None
-    """Whether its process is alive; None if the run has recorded the end of its writes."""
+    """Whether its process is alive; None if the end of its writes was recorded, or read back."""
     owner_changes: tuple[OwnerChange, ...] = ()
     """The managed quotas that get a different owner than in the ledger."""
     record: Record | None = None

@@ -58,8 +58,8 @@ def name_stop(report: Report, stage: StageResult) -> str:
 
     A stage that has not recorded its end has the status of its run in the list of runs.
     """
-    if stage.status is StageStatus.NOT_ENDED and report.life:
-        return report.life
+    if stage.status is StageStatus.NOT_ENDED:
+        return report.life or Life.GONE
     if stage.status is not StageStatus.REFUSED:
         return stage.status
     if stage.stage == "verify":

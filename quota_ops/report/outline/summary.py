@@ -66,11 +66,12 @@ def summarize(report: Report, named: str | None = None) -> Summary:
 
 
 def _find_interruption(report: Report) -> SyncStatus | None:
-    """Return the status of a run that a signal or a kill cut off while it wrote."""
+    """Return the status of a run that was cut off while it wrote, until verify reads it back."""
     if report.life:
         return SyncStatus(report.life.capitalize())
     stopped = {stage.stage for stage in report.stages if stage.status in CUT_OFF}
-    return SyncStatus.INTERRUPTED if "apply" in stopped else None
+    is_read_back = report.record is None and bool(report.verification.brokers)
+    return SyncStatus.INTERRUPTED if "apply" in stopped and not is_read_back else None
 
 
 def _summarize(report: Report, named: str | None) -> Summary:

@@ -52,9 +52,9 @@ def as_json(report: Report) -> str:
                     compared); null where no commit is known
     uncommitted     the first files that differ from the commit that is checked out
     answer          status (In sync, Pending, Needs attention, Unknown; for a run that was cut off
-                    while it wrote: Running, Interrupted; for a run that does not compare with
-                    Git: Rolled back, Nothing to roll back, Altered, Not altered, Adopted,
-                    Released) and sentence
+                    while it wrote: Running, or Interrupted until it is verified; for a run that
+                    does not compare with Git: Rolled back, Nothing to roll back, Altered, Not
+                    altered, Adopted, Released) and sentence
     counts          how many quotas have which status at the end of the run. `changed` were set or
                     cleared by this run, `found` were stored before it sent anything; those that
                     are set are in `in_sync` too. `overridden` are stored as in Git, and some

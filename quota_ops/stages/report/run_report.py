@@ -70,9 +70,9 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         if not any(folder.has(file) for file in (files.PLAN, files.VERIFICATION)):
             plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
     applied, facts = parts.outcomes, parts.find(files.FACTS)
-    verification = _find_verification(parts)
-    superseded = None if verification.brokers else parts.find(files.VERIFICATION)
-    if record is None and verification.brokers:
+    verification = parts.read_back or Verification()
+    is_read_back = record is None and bool(verification.brokers)
+    if is_read_back:
         wrong = {verdict.id for verdict in verification.verdicts}
         applied = tuple(settle_unknown(applied, wrong, "found by verify"))
     return Report(
@@ -84,7 +84,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         checked=parts.find(files.CHECKED) or Checked(),
         described=parts.find(files.DESCRIBED) or Described(),
         verification=verification,
-        superseded=superseded,
+        superseded=None if parts.read_back else parts.verification,
         versions=versions,
         writes=bool(applied) or folder.has(files.APPLIED),
         facts=facts,
@@ -104,7 +104,7 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         throttling=parts.find(files.THROTTLING),
         held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
         past=parts.find(files.PAST),
-        life=parts.life,
+        life=None if is_read_back else parts.life,
         owner_changes=parts.read(LEDGER.file, lambda: read_owner_changes(folder)) or (),
         record=record,
         repository=_find_repository(policy),
@@ -146,14 +146,7 @@ def read_end_time(folder: RunFolder) -> str:
 
 def find_look(run: RunState) -> str | None:
     """Return when verify, or else describe, read the cluster; None if nothing was read."""
-    is_verified = bool(_find_verification(run).brokers)
-    return _find_last(run.folder, [files.VERIFICATION if is_verified else files.DESCRIBED])
-
-
-def _find_verification(run: RunState) -> Verification:
-    """Return what verify found, unless it verified an earlier attempt."""
-    found = run.verification
-    return Verification() if found is None or found.earlier or run.is_writing else found
+    return _find_last(run.folder, [files.VERIFICATION if run.read_back else files.DESCRIBED])
 
 
 def _find_last(folder: RunFolder, artifacts: Iterable[files.RunFile[Any]]) -> str | None:
@@ -173,7 +166,7 @@ def _list_stages(run: RunState, damaged: Mapping[str, str]) -> Iterator[StageRes
         if stage.status is StageStatus.NOT_ENDED:
             message = "it is running" if is_at_work(run.folder) else f"{DIED}. {_SETTLED}"
             stage = replace(stage, message=message)
-        elif run.is_writing and name == "verify":  # it verified an earlier attempt
+        elif run.is_writing and not run.read_back and name == "verify":  # of an earlier attempt
             stage = StageResult(name, StageStatus.NOT_RUN)
         elif name in damaged:
             stage = StageResult(name, StageStatus.FAILED, None, damaged[name])

@@ -15,9 +15,11 @@ def mark_superseded(folder: RunFolder) -> None:
 
     `RunState.find_verified` still uses its verdicts; a report shows how much it verified, and when.
     """
-    with suppress(InvalidInput):  # damaged, which the report shows, or the store has failed
-        if (found := folder.find(VERIFICATION)) and not found.earlier:
-            folder.write(VERIFICATION, replace(found, earlier=True))
+    found = None
+    with suppress(InvalidInput):  # damaged, which the report shows
+        found = folder.find(VERIFICATION)
+    if found and not found.earlier:
+        folder.write(VERIFICATION, replace(found, earlier=True))
 
 
 def follow_applied(folder: RunFolder, before: str | None) -> None:

@@ -14,7 +14,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import name_author
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
-from quota_ops.model.runs.stages import STAGES, STOPPED, StageResult, StageStatus
+from quota_ops.model.runs.stages import STAGES, STOPPED, Life, StageResult, StageStatus
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import OtherForm
@@ -24,8 +24,8 @@ from quota_ops.store.run.names import latest_first, list_runs_of
 from quota_ops.store.run.order import AT_ONCE
 from quota_ops.store.run.state import Phase, RunState
 
-ReadStatus = Callable[[RunFolder], tuple[str, str] | None]
-"""Returns the status and the sentence of a run; None if it does not look for them."""
+ReadStatus = Callable[[RunFolder], tuple[str, str, int] | None]
+"""Returns status, sentence and number of changes of a run; None if it does not look for them."""
 
 
 def list_runs(
@@ -33,8 +33,8 @@ def list_runs(
 ) -> tuple[tuple[RunSummary, ...], int]:
     """Return the latest `most` runs, the newest first, and the number of further runs.
 
-    `cluster` is a name or a cluster id. `read_status` makes the status and the sentence of a run
-    that recorded no end, as its report has them. Raises InvalidInput if the store has no run of it.
+    `cluster` is a name or a cluster id. `read_status` finds what the report of a run
+    that recorded no end has. Raises InvalidInput if the store has no run of it.
     """
     runs = list_runs_of(store, cluster)
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -152,14 +152,14 @@ def _find_end(run: RunState, read_status: ReadStatus) -> _End:
     if not is_cut_off and (end := _read_end(run)):
         return end
     read_digest = partial(run.folder.read_as, PLAN, _digest)
-    digest, changes = run.read(PLAN, read_digest), len(run.written)
+    digest = run.read(PLAN, read_digest)
     if is_cut_off:
-        return _End(run.phase.capitalize(), _count_outcomes(run), digest, changes)
+        return _End(run.phase.capitalize(), _count_outcomes(run), digest, len(run.written))
     found = None if run.phase is Phase.PRUNED else read_status(run.folder)
-    status, sentence = found or (run.phase, None)
+    status, sentence, changes = found or (run.phase, None, len(run.written))
     ended = [run.stage(stage) for stage in (*STAGES, "adopt", "release")]
     stopped = next((stage for stage in ended if stage.status in STOPPED), None)
-    sentence = sentence if stopped is None else stopped.message
+    sentence = (stopped and stopped.message) or sentence
     return _End(
         status, sentence, digest, changes, _describe_stop(ended, has_plan=digest is not None)
     )
@@ -171,7 +171,8 @@ def _describe_stop(stages: Iterable[StageResult], *, has_plan: bool) -> str | No
         if (stage.stage, stage.status) == ("plan", StageStatus.REFUSED) and has_plan:
             return "blocked by guards"
         if stage.status in STOPPED:
-            return f"{stage.stage} {stage.status}"
+            is_open = stage.status is StageStatus.NOT_ENDED  # and verify has read it back
+            return f"{stage.stage} {Life.GONE if is_open else stage.status}"
     return None
 
 

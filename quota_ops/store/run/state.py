@@ -41,7 +41,7 @@ class Phase(StrEnum):
     WRITING = "running"
     """It has not recorded the end of its writes, and its process may be alive."""
     INTERRUPTED = "interrupted"
-    """By a signal, or its process died before it recorded the end of its writes."""
+    """By a signal, or its process died before it recorded the end of its writes; not read back."""
     WRITTEN = "not read back"
     VERIFIED = "verified"
     PRUNED = "pruned"
@@ -153,15 +153,21 @@ class RunState:
 
     @cached_property
     def verification(self) -> Verification | None:
-        """What verify read back; None if there is nothing, or if apply has written again since."""
-        found = self.find(files.VERIFICATION)
-        return found if found and found.applied in {None, self.applied_digest} else None
+        """What verify read back last; None if it did not run."""
+        return self.find(files.VERIFICATION)
+
+    @property
+    def read_back(self) -> Verification | None:
+        """What verify read back since the last apply began; None if nothing, or while it runs."""
+        found = self.verification
+        return found if found and not found.earlier and self.life is not Life.RUNNING else None
 
     def find_verified(self, rows: Keys) -> Keys:
-        """Return the rows that had the desired value when this run was verified after apply."""
-        if not rows or not self.verification:
+        """Return the rows that had the desired value when verify compared the last outcomes."""
+        found = self.verification
+        if not rows or not found or found.applied != self.applied_digest:
             return frozenset()
-        return rows - {verdict.id for verdict in self.verification.verdicts}
+        return rows - {verdict.id for verdict in found.verdicts}
 
     @property
     def is_cut_off(self) -> bool:
@@ -182,10 +188,9 @@ class RunState:
     @property
     def phase(self) -> Phase:
         """How far it got."""
-        if self.apply.status in CUT_OFF or self.life is Life.GONE:
-            return Phase.INTERRUPTED
-        if self.is_writing:
-            return Phase.WRITING
+        is_cut_off = self.is_writing or self.apply.status in CUT_OFF
+        if is_cut_off and self.read_back is None:
+            return Phase.WRITING if self.life is Life.RUNNING else Phase.INTERRUPTED
         reached = (
             (files.VERIFICATION, Phase.VERIFIED),
             (files.APPLIED, Phase.WRITTEN),
