@@ -388,18 +388,18 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
                 place = quota.source.locate(limit.span)
                 yield Finding(ABOVE_CEILING, entity, limit.key, message, remedy, place)
     for ceiling in ceilings:
-        place = cluster.ceiling_places[ceiling.owner]
-        if ceiling.owner not in owners:
-            message = f"No quota of this cluster has the owner {show(ceiling.owner)}."
-            close = get_close_matches(ceiling.owner, owners, 1)
+        owner, place = ceiling.owner, cluster.ceiling_places[ceiling.owner]
+        if owner not in owners:
+            message = f"No quota of this cluster has the owner {show(owner)}."
+            close = get_close_matches(owner, owners, 1)
             meant = f"Did you mean {show(close[0])}? " if close else ""
             idle = f"{meant}{CODES[IDLE_CEILING].remedy}"
-            yield Finding(IDLE_CEILING, None, None, message, idle, place)
+            yield Finding(IDLE_CEILING, None, None, message, idle, place, subject=owner)
         for key, most in ceiling.total:
-            if (total := min(sums[ceiling.owner, key], QUOTA_KEYS[key].unlimited)) > most:
-                message = f"{ceiling.owner} declares {format_limit(key, total)} of {key} together, "
+            if (total := min(sums[owner, key], QUOTA_KEYS[key].unlimited)) > most:
+                message = f"{owner} declares {format_limit(key, total)} of {key} together, "
                 message += f"above its {format_limit(key, most)}."
-                yield Finding(ABOVE_CEILING, None, key, message, remedy, place)
+                yield Finding(ABOVE_CEILING, None, key, message, remedy, place, subject=owner)
 
 
 _PLACEHOLDER = "@OWNER/"
@@ -422,9 +422,8 @@ def _find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
         if claim and claim.field == "code_owners" and claim.text.startswith(_PLACEHOLDER):
             message = f"{claim.text} is a placeholder: no team of the code host has this name."
             place = source.locate(source.find_span(node))
-            yield Finding(
-                NOBODY_APPROVES, None, None, message, CODES[NOBODY_APPROVES].remedy, place
-            )
+            remedy = CODES[NOBODY_APPROVES].remedy
+            yield Finding(NOBODY_APPROVES, None, None, message, remedy, place, subject=claim.text)
 
 
 _Declared = tuple[Source, Terms, Quota | Group]
@@ -460,8 +459,9 @@ def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
             entity = quota.entity.text if isinstance(quota, Quota) else None
             name = f"group {show(quota.name)}" if isinstance(quota, Group) else entity
             place = source.locate(span)
-            message = f"{what} of {name} {words}."
-            yield Finding(code, entity, None, message, CODES[code].remedy, place)
+            subject, remedy = f"{what} of {name}", CODES[code].remedy
+            message = f"{subject} {words}."
+            yield Finding(code, entity, None, message, remedy, place, subject=subject)
 
 
 def _list_ends(terms: Terms) -> Iterator[tuple[Span, str, str]]:
@@ -478,5 +478,5 @@ def _find_unused(declared: Iterable[Terms], profiles: Profiles) -> Iterator[Find
         if profile.name not in used:
             message = f"No quota uses the profile {show(profile.name)}."
             place = profile.source.locate(profile.span)
-            remedy = CODES[UNUSED_PROFILE].remedy
-            yield Finding(UNUSED_PROFILE, None, None, message, remedy, place)
+            name, remedy = profile.name, CODES[UNUSED_PROFILE].remedy
+            yield Finding(UNUSED_PROFILE, None, None, message, remedy, place, subject=name)

@@ -31,7 +31,7 @@ def check_shares(
     file is invalid.
     """
     shares = [row for row in rows if row.whole is not None and row.brokers is not None]
-    keys, known = {row.key for row in shares}, {finding[:3] for finding in findings}
+    keys, known = {row.key for row in shares}, {finding.identity for finding in findings}
     stay = [found for found in findings if found.code != OVERCOMMITTED or found.key not in keys]
     new = [
         finding._replace(place=Location(row.file, row.line))
@@ -40,7 +40,7 @@ def check_shares(
             *check_limit(row.entity, row.key, row.value, is_share=True),
             *_check_ceiling(row, policy),
         )
-        if finding[:3] not in known
+        if finding.identity not in known
     ]
     if policy.capacity is not None and keys and is_complete:
         promises = sum_promises(policy.capacity, rows, facts)

@@ -23,8 +23,10 @@ def find_idle_silences(
         if silence.code in decided and (silence.code, silence.entity) not in found:
             whom = silence.entity or "the cluster"
             message = f"{silence.code} is silenced for {whom}, but nothing triggers it."
-            remedy = CODES[IDLE_SILENCE].remedy
-            yield Finding(IDLE_SILENCE, silence.entity, None, message, remedy, silence.place)
+            remedy, place = CODES[IDLE_SILENCE].remedy, silence.place
+            yield Finding(
+                IDLE_SILENCE, silence.entity, None, message, remedy, place, subject=silence.code
+            )
 
 
 def list_unsilenced(findings: Iterable[Finding]) -> tuple[Finding, ...]:

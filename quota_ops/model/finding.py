@@ -68,7 +68,8 @@ class Location(NamedTuple):
 class Finding(NamedTuple):
     """One finding; `entity`, `key` and `place` are None if it does not concern exactly one.
 
-    `silenced` is the reason why a person silenced it, None if it is not silenced.
+    `silenced` is the reason why a person silenced it, None if it is not silenced. `subject` is what
+    it concerns besides entity and key: an owner, a profile, a group, a code.
     """
 
     code: str
@@ -78,11 +79,20 @@ class Finding(NamedTuple):
     remedy: str
     place: Location | None = None
     silenced: str | None = None
+    subject: str = ""
+
+    @property
+    def identity(self) -> "FindingIdentity":
+        """What makes two findings the same, wherever their lines are."""
+        return self.code, self.entity, self.key, self.subject
 
     @property
     def where(self) -> str:
         """The place of the finding or, without one, its entity or the cluster."""
         return str(self.place) if self.place else self.entity or "the cluster"
+
+
+FindingIdentity = tuple[str, str | None, str | None, str]
 
 
 class Silence(NamedTuple):

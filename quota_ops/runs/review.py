@@ -19,7 +19,7 @@ from quota_ops.model.errors import (
     QuotaOpsError,
     Refused,
 )
-from quota_ops.model.finding import Finding, Location
+from quota_ops.model.finding import Finding, FindingIdentity, Location
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.guard_rules import EarlierRuns
 from quota_ops.model.plans.ledger_edits import VERIFIED
@@ -33,13 +33,7 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, StoredQuota
 from quota_ops.model.quotas.snapshot import SnapshotHeader
 from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, DIFFERENCES, HOLDS, LEDGER
 from quota_ops.model.runs.report import Report
-from quota_ops.model.runs.review import (
-    BaseFiles,
-    ClusterReview,
-    FindingKey,
-    Unjudged,
-    list_later_changes,
-)
+from quota_ops.model.runs.review import BaseFiles, ClusterReview, Unjudged, list_later_changes
 from quota_ops.model.text import name_first
 from quota_ops.report.markdown.parts import code
 from quota_ops.report.outline.sentences import describe_late_limits
@@ -249,7 +243,7 @@ def _compare(run: Run, found: ClusterReview) -> ClusterReview:
 
 def _find_known_findings(
     folder: RunFolder, found: ClusterReview, of_base: Iterable[Difference]
-) -> Iterator[FindingKey]:
+) -> Iterator[FindingIdentity]:
     """Yield the findings that the merge base or the target has, in its files or on the cluster."""
     gone = {row.id: None for row in of_base if row.action in {Action.CLEAR, Action.FORGET}}
     stored = read_quotas(folder, gone)
@@ -257,7 +251,7 @@ def _find_known_findings(
         others = {key: value for key, value in stored.items() if key not in files.rows}
         facts = folder.find(FACTS)
         on_cluster = check_cluster(values_of(files.rows), others, facts, files.policy)
-        yield from (finding[:3] for finding in (*files.findings, *on_cluster))
+        yield from (finding.identity for finding in (*files.findings, *on_cluster))
 
 
 def _merge_findings(
@@ -271,11 +265,11 @@ def _merge_findings(
         yield from findings
         return
     alone, merged = (
-        {finding[:3] for finding in files.findings} for files in (found.head, found.merged)
+        {finding.identity for finding in files.findings} for files in (found.head, found.merged)
     )
-    yield from (finding for finding in findings if finding[:3] not in alone - merged)
+    yield from (finding for finding in findings if finding.identity not in alone - merged)
     for finding in found.merged.findings:
-        if finding[:3] not in alone:
+        if finding.identity not in alone:
             row = rows.get(Key(finding.entity or "", finding.key or ""))
             place = Location(row.file, row.line) if row else None
             yield finding._replace(message=f"After the merge: {finding.message}", place=place)

@@ -43,13 +43,16 @@ def test_a_guard_that_blocks_twice_is_named_once() -> None:
 
 
 def test_only_new_findings_are_the_doing_of_a_branch() -> None:
-    """One that the merge base has too is old, wherever its line is now; a silenced one is none."""
-    old = Finding("QO101", "user=alice", None, "old", "", Location("a.yaml", 1, 1))
+    """One that the merge base has too is old, wherever its line is now; a silenced one is none.
+
+    Without an entity, two of one code differ by what they concern, for example two unused profiles.
+    """
+    old = Finding("QO101", None, None, "old", "", Location("a.yaml", 1, 1), subject="silver")
     moved = old._replace(place=Location("a.yaml", 9, 1))
-    new = old._replace(code="QO102")
+    new = old._replace(subject="gold")
     silenced = old._replace(code="QO103", silenced="agreed")
     report = replace(PLANNED, findings=(moved, new, silenced))
-    known = frozenset({old[:3]})
+    known = frozenset({old.identity})
     assert ClusterReview("demo", FILE, report, known_findings=known).findings == (new,)
 
 
@@ -61,7 +64,7 @@ def test_what_was_not_checked_concerns_another_entity() -> None:
     unchecked = Finding("QO204", None, None, "unchecked", "")
     placeholder = Finding("QO122", None, None, "", "", Location("cluster.yaml", 4, 1))
     overcommitted = Finding("QO118", None, "producer_byte_rate", "", "")
-    known = frozenset(finding[:3] for finding in (unchecked, placeholder, overcommitted))
+    known = frozenset(finding.identity for finding in (unchecked, placeholder, overcommitted))
     report = replace(PLANNED, findings=(unchecked, placeholder, overcommitted))
     alice = Key("user=alice", "k")
     declared = {alice: DesiredRow("demo", *alice, 1.0, None, None, "a.yaml", 1)}

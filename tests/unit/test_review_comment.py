@@ -73,7 +73,7 @@ def test_findings_of_others_are_not_new() -> None:
     unchecked = Finding("QO204", None, None, "unchecked", "Grant it.")
     report = replace(changed.report, findings=(*found, added, unchecked))
 
-    keys = frozenset({found[1][:3], unchecked[:3]})
+    keys = frozenset({found[1].identity, unchecked.identity})
     reviewed = replace(changed, report=report, declared=changed.own, known_findings=keys)
     plan = changed.report.plan
     assert plan

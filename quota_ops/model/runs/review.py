@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from quota_ops.model.code_host import Repository
 from quota_ops.model.errors import CannotJudge, QuotaOpsError, Refused
-from quota_ops.model.finding import Finding, Problem
+from quota_ops.model.finding import Finding, FindingIdentity, Problem
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.owners import OwnerChange
@@ -16,8 +16,6 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.runs.report import Report
 
-FindingKey = tuple[str, str | None, str | None]
-"""What makes two findings the same: code, entity and key."""
 _PLACE = re.compile(r" \([^()]*:\d+\)$|:\d+$")
 
 
@@ -149,7 +147,7 @@ class ClusterReview(Struct, frozen=True, eq=False):
     """Whether the branch removes the cluster's folder."""
     repository: Repository | None = None
     """Where people see the files, if the CI platform names it; cluster.yaml may name it too."""
-    known_findings: frozenset[FindingKey] = frozenset()
+    known_findings: frozenset[FindingIdentity] = frozenset()
     """The findings that the merge base or the target branch has too, on the same cluster."""
     compared_with: str = "current"
     """The heading of the old values, which come from the cluster or from the merge base."""
@@ -184,7 +182,7 @@ class ClusterReview(Struct, frozen=True, eq=False):
             finding
             for finding in (self.report.findings if self.report else ())
             if finding.silenced is None
-            if finding[:3] not in self.known_findings
+            if finding.identity not in self.known_findings
             or (adds_entity and not (finding.entity or finding.key or finding.place))
         )
 

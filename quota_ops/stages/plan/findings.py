@@ -25,10 +25,10 @@ def write_findings(folder: RunFolder, plan: Plan) -> None:
     if not folder.has(CHECKED):
         return
     checked, facts = folder.read(CHECKED), folder.find(FACTS)
-    known = {finding[:3] for finding in checked.findings}
+    known = {finding.identity for finding in checked.findings}
     values, others = folder.read_values(DESIRED), _find_others(plan)
     found_now = check_cluster(values, others, facts, folder.policy())
-    more = [finding for finding in found_now if finding[:3] not in known]
+    more = [finding for finding in found_now if finding.identity not in known]
     files, shares = list(checked.findings), list[Finding]()
     if folder.has(DECLARED.file):  # check did not know the shares of limits of the whole cluster
         divided = tuple(folder.read_rows(DESIRED))
