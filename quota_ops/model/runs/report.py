@@ -58,12 +58,12 @@ class Report(About, frozen=True, eq=False, dict=True, kw_only=True):
     """
 
     finished: str
-    stages: tuple[StageResult, ...]
-    plan: Plan | None
-    validated: tuple[Outcome, ...]
-    applied: tuple[Outcome, ...]
     versions: tuple[tuple[str, str], ...]
-    writes: bool
+    stages: tuple[StageResult, ...] = ()
+    plan: Plan | None = None
+    validated: tuple[Outcome, ...] = ()
+    applied: tuple[Outcome, ...] = ()
+    writes: bool = False
     """Whether the run writes to the cluster; a drift report does not."""
     checked: Checked = Checked()
     described: Described = Described()

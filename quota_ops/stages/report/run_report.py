@@ -1,9 +1,9 @@
 """Builds a report from a run's artifacts; it omits missing ones and reports damaged ones."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import asdict, replace
 
@@ -13,13 +13,12 @@ from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
-from quota_ops.model.quotas.rows import DesiredRow, Key, Side
+from quota_ops.model.quotas.rows import DesiredRow, Key, Keys, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
 from quota_ops.model.runs.outcome import settle_unknown
 from quota_ops.model.runs.report import Record, Report
 from quota_ops.model.runs.run import Checked, Described, Verification
 from quota_ops.model.runs.stages import DIED, STAGES, StageResult, StageStatus
-from quota_ops.model.runs.verification import RowVerdict
 from quota_ops.stages.plan import assemble_plan
 from quota_ops.stages.plan.earlier_runs import read_owner_changes
 from quota_ops.stages.plan.effects import read_effects
@@ -29,8 +28,6 @@ from quota_ops.store.run import files
 from quota_ops.store.run.claim import is_at_work
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
-
-Part = TypeVar("Part")
 
 _RECORDED = ("adopt", "release")
 """The stages of commands without a plan, in addition to the eight."""
@@ -62,58 +59,76 @@ def read_report(folder: RunFolder, versions: tuple[tuple[str, str], ...] = ()) -
         file = files.find_run_file(name)
         damaged[_READ_FOR.get(name) or (file.stage if file else "")] = damage.message
 
-    parts = RunState(folder, fail_stage)
-    policy = parts.find(files.POLICY)
-    record, plan = _read_record(folder), None
-    if record is None:
-        plan = parts.read(files.PLAN, folder.plan)
-        if not any(folder.has(file) for file in (files.PLAN, files.VERIFICATION)):
-            plan = parts.read(DIFFERENCES.file, lambda: assemble_plan(folder))
-    applied, facts = parts.outcomes, parts.find(files.FACTS)
-    verification = parts.read_back or Verification()
-    is_read_back = record is None and bool(verification.brokers)
-    if is_read_back:
-        wrong = {verdict.id for verdict in verification.verdicts}
-        applied = tuple(settle_unknown(applied, wrong, "found by verify"))
+    run = RunState(folder, fail_stage)
+    report = _add_writes(run, _add_plan(run, _read_inputs(run, versions)))
+    return replace(report, stages=tuple(_list_stages(run, damaged)))
+
+
+def _read_inputs(run: RunState, versions: tuple[tuple[str, str], ...]) -> Report:
+    """Return a report of what check and describe read, or of a command without a plan of Git."""
+    folder, facts, policy = run.folder, run.find(files.FACTS), run.find(files.POLICY)
     return Report(
         **asdict(folder.about()),
         finished=read_end_time(folder),
-        plan=plan,
-        validated=parts.read_outcomes(files.VALIDATED),
-        applied=applied,
-        checked=parts.find(files.CHECKED) or Checked(),
-        described=parts.find(files.DESCRIBED) or Described(),
-        verification=verification,
-        superseded=None if parts.read_back else parts.verification,
         versions=versions,
-        writes=bool(applied) or folder.has(files.APPLIED),
-        facts=facts,
-        audit=audited.failure if (audited := parts.find(files.AUDITED)) else None,
-        metadata=parts.find(files.METADATA),
-        rollback=parts.find(files.ROLLBACK),
-        decisions=parts.read(files.APPROVAL, folder.decisions) or (),
-        findings=parts.read(files.FINDINGS, folder.findings) or (),
-        declared=parts.read(DESIRED.file, lambda: _read_desired(folder, verification.verdicts))
-        or {},
-        origins=parts.read(files.ORIGINS, lambda: read_origins(folder)) or {},
-        overrides=parts.read(OVERRIDES.file, folder.overrides),
-        protected=parts.read(OVERRIDES.file, lambda: folder.overrides(Side.PROTECTED)) or (),
-        leaving=parts.read(OVERRIDES.file, lambda: folder.overrides(Side.LEAVING)) or (),
-        effects=parts.read(files.EFFECTS, lambda: read_effects(folder)) or {},
-        clients=parts.find(files.CLIENT_COUNTS),
-        throttling=parts.find(files.THROTTLING),
-        held=() if plan else parts.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
-        past=parts.find(files.PAST),
-        life=None if is_read_back else parts.life,
-        owner_changes=parts.read(LEDGER.file, lambda: read_owner_changes(folder)) or (),
-        record=record,
+        record=_read_record(folder),
+        rollback=run.find(files.ROLLBACK),
         repository=_find_repository(policy),
-        changes=parts.find(files.CHANGES),
-        looked=find_look(parts),
-        use=parts.find(files.USE),
-        throttled=parts.find(files.THROTTLED),
-        promises=parts.read(DESIRED.file, lambda: _read_promises(folder, policy, facts)) or (),
-        stages=tuple(_list_stages(parts, damaged)),  # last: by now it is known what is damaged
+        checked=run.find(files.CHECKED) or Checked(),
+        changes=run.find(files.CHANGES),
+        described=run.find(files.DESCRIBED) or Described(),
+        facts=facts,
+        metadata=run.find(files.METADATA),
+        promises=run.read(DESIRED.file, lambda: _read_promises(folder, policy, facts)) or (),
+    )
+
+
+def _add_plan(run: RunState, report: Report) -> Report:
+    """Add what diff and plan found, and the decisions about the plan."""
+    folder, plan = run.folder, None
+    if report.record is None:
+        plan = run.read(files.PLAN, folder.plan)
+        if not any(folder.has(file) for file in (files.PLAN, files.VERIFICATION)):
+            plan = run.read(DIFFERENCES.file, lambda: assemble_plan(folder))
+    return replace(
+        report,
+        plan=plan,
+        held=() if plan else run.read(HOLDS.file, lambda: tuple(folder.read_rows(HOLDS))) or (),
+        owner_changes=run.read(LEDGER.file, lambda: read_owner_changes(folder)) or (),
+        overrides=run.read(OVERRIDES.file, folder.overrides),
+        protected=run.read(OVERRIDES.file, lambda: folder.overrides(Side.PROTECTED)) or (),
+        leaving=run.read(OVERRIDES.file, lambda: folder.overrides(Side.LEAVING)) or (),
+        findings=run.read(files.FINDINGS, folder.findings) or (),
+        origins=run.read(files.ORIGINS, lambda: read_origins(folder)) or {},
+        effects=run.read(files.EFFECTS, lambda: read_effects(folder)) or {},
+        clients=run.find(files.CLIENT_COUNTS),
+        throttling=run.find(files.THROTTLING),
+        throttled=run.find(files.THROTTLED),
+        decisions=run.read(files.APPROVAL, folder.decisions) or (),
+    )
+
+
+def _add_writes(run: RunState, report: Report) -> Report:
+    """Add what validate and apply wrote, what verify read back, and what report recorded."""
+    folder, applied, verification = run.folder, run.outcomes, run.read_back or Verification()
+    wrong = {verdict.id for verdict in verification.verdicts}
+    is_read_back = report.record is None and bool(verification.brokers)
+    if is_read_back:
+        applied = tuple(settle_unknown(applied, wrong, "found by verify"))
+    audited = run.find(files.AUDITED)
+    return replace(
+        report,
+        validated=run.read_outcomes(files.VALIDATED),
+        applied=applied,
+        writes=bool(applied) or folder.has(files.APPLIED),
+        life=None if is_read_back else run.life,
+        verification=verification,
+        superseded=None if run.read_back else run.verification,
+        looked=find_look(run),
+        declared=run.read(DESIRED.file, lambda: _read_desired(folder, wrong)) or {},
+        past=run.find(files.PAST),
+        use=run.find(files.USE),
+        audit=audited and audited.failure,
     )
 
 
@@ -174,11 +189,10 @@ def _list_stages(run: RunState, damaged: Mapping[str, str]) -> Iterator[StageRes
             yield stage
 
 
-def _read_desired(folder: RunFolder, verdicts: Sequence[RowVerdict]) -> dict[Key, DesiredRow]:
-    """Return the desired rows of the keys that are not verified."""
-    wrong = {verdict.id for verdict in verdicts}
-    rows = folder.read_rows(DESIRED) if wrong else ()
-    return {row.id: row for row in rows if row.id in wrong}
+def _read_desired(folder: RunFolder, keys: Keys) -> dict[Key, DesiredRow]:
+    """Return the desired rows of some keys."""
+    rows = folder.read_rows(DESIRED) if keys else ()
+    return {row.id: row for row in rows if row.id in keys}
 
 
 def _read_record(folder: RunFolder) -> Record | None:
