@@ -32,36 +32,41 @@ from quota_ops.model.runs.verification import RowVerdict, Verdict
 
 
 class RowStatus(StrEnum):
-    """The status of a row at the end of a run, in the order of the report's bar."""
+    """The status of a row at the end of a run, in the order of the report's bar: see MEANING."""
 
     IN_SYNC = "in sync"
-    """The cluster matches Git, and did before this run."""
     OVERRIDDEN = "overridden for some"
-    """Stored as in Git, and some clients get another quota in its place."""
     CHANGED = "changed by this run"
-    """The broker accepted it, and verify, if it ran, found no broker with another value."""
     FOUND = "already as planned"
-    """The cluster stored it before this run sent anything, so nothing was written."""
     UNREAD = "not read back"
-    """This run did not change it, and no broker responded afterwards; only counted, never a row."""
+    """Only counted, never a row."""
     PENDING = "pending"
-    """To be set or cleared."""
     OVERRIDING = "overriding"
-    """Unmanaged, and some clients get it in place of what Git declares for them."""
     DRIFTED = "drifted"
-    """Changed on the cluster outside Git, and still so."""
     RETURNED = "returned"
-    """Has the value of an earlier run again: a late write, or a cleared quota."""
     HELD = "held"
-    """Not changed, because a person holds it."""
     NOT_JUDGED = "not judged"
-    """Managed, and not changed, because a file that declares or may declare it is invalid."""
     UNSETTLED = "not confirmed"
-    """Refused, stale, unknown, different on a broker, or not read back."""
     UNMANAGED = "unmanaged"
-    """On the cluster, and unmanaged."""
     FORGOTTEN = "forgotten"
-    """Neither in Git nor on the cluster: only the ledger had it."""
+
+
+MEANING = {
+    RowStatus.IN_SYNC: "the cluster matches Git",
+    RowStatus.OVERRIDDEN: "stored as in Git, and some clients get another quota in its place",
+    RowStatus.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
+    RowStatus.FOUND: "the cluster stored it before this run sent anything",
+    RowStatus.UNREAD: "this run did not change it, and no broker responded afterwards",
+    RowStatus.PENDING: "waits to be set or cleared",
+    RowStatus.OVERRIDING: "unmanaged, and in force for clients of quotas that Git declares",
+    RowStatus.DRIFTED: "changed on the cluster outside Git",
+    RowStatus.RETURNED: "has an earlier run's value again",
+    RowStatus.HELD: "not changed while a person holds it",
+    RowStatus.NOT_JUDGED: "not changed, because its file is invalid",
+    RowStatus.UNSETTLED: "rejected, stale, unknown, different on a broker, or not read back",
+    RowStatus.UNMANAGED: "on the cluster, and not declared in Git",
+    RowStatus.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",
+}
 
 
 class Section(StrEnum):

@@ -18,20 +18,11 @@ from quota_ops.report.outline.row_status import ReportRow, RowStatus
 Columns = dict[str, Callable[[ReportRow], Span]]
 
 _TONES = {
-    RowStatus.IN_SYNC: Tone.OK,
-    RowStatus.OVERRIDDEN: Tone.REFUSAL,
-    RowStatus.CHANGED: Tone.OK,
-    RowStatus.FOUND: Tone.OK,
-    RowStatus.UNREAD: Tone.CONTEXT,
-    RowStatus.PENDING: Tone.CHANGE,
-    RowStatus.OVERRIDING: Tone.REFUSAL,
-    RowStatus.DRIFTED: Tone.CHANGE,
-    RowStatus.RETURNED: Tone.CHANGE,
-    RowStatus.HELD: Tone.CHANGE,
-    RowStatus.NOT_JUDGED: Tone.REFUSAL,
-    RowStatus.UNSETTLED: Tone.REFUSAL,
-    RowStatus.UNMANAGED: Tone.CONTEXT,
-    RowStatus.FORGOTTEN: Tone.CONTEXT,
+    **dict.fromkeys(RowStatus, Tone.CHANGE),
+    **dict.fromkeys((RowStatus.IN_SYNC, RowStatus.CHANGED, RowStatus.FOUND), Tone.OK),
+    **dict.fromkeys((RowStatus.UNREAD, RowStatus.UNMANAGED, RowStatus.FORGOTTEN), Tone.CONTEXT),
+    **dict.fromkeys((RowStatus.OVERRIDDEN, RowStatus.OVERRIDING), Tone.REFUSAL),
+    **dict.fromkeys((RowStatus.NOT_JUDGED, RowStatus.UNSETTLED), Tone.REFUSAL),
 }
 
 

@@ -8,7 +8,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.report.outline import cells, commands
 from quota_ops.report.outline.effects import effect
 from quota_ops.report.outline.past import describe_past, find_news, find_since
-from quota_ops.report.outline.row_status import ReportRow, RowStatus
+from quota_ops.report.outline.row_status import MEANING, ReportRow, RowStatus
 from quota_ops.report.page.links import PageLinks
 
 
@@ -19,24 +19,6 @@ class BarPart(NamedTuple):
     label: str
     meaning: str
     quotas: int
-
-
-MEANING = {
-    RowStatus.IN_SYNC: "the cluster matches Git",
-    RowStatus.OVERRIDDEN: "stored as in Git, and some clients get another quota in its place",
-    RowStatus.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
-    RowStatus.FOUND: "the cluster stored it before this run sent anything",
-    RowStatus.UNREAD: "this run did not change it, and no broker responded afterwards",
-    RowStatus.PENDING: "waits to be set or cleared",
-    RowStatus.OVERRIDING: "unmanaged, and in force for clients of quotas that Git declares",
-    RowStatus.DRIFTED: "changed on the cluster outside Git",
-    RowStatus.RETURNED: "has an earlier run's value again",
-    RowStatus.HELD: "not changed while a person holds it",
-    RowStatus.NOT_JUDGED: "not changed, because its file is invalid",
-    RowStatus.UNSETTLED: "rejected, stale, unknown, different on a broker, or not read back",
-    RowStatus.UNMANAGED: "on the cluster, and not declared in Git",
-    RowStatus.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",
-}
 
 
 def style(status: RowStatus) -> str:

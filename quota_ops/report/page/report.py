@@ -18,6 +18,7 @@ from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import ON_PAGE, Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
+    MEANING,
     ReportRow,
     RowStatus,
     Section,
@@ -29,7 +30,7 @@ from quota_ops.report.outline.sentences import count_ending, describe_verified, 
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
-from quota_ops.report.page.parts import MEANING, bar, list_columns, list_headings, style
+from quota_ops.report.page.parts import bar, list_columns, list_headings, style
 from quota_ops.report.page.past import show_past
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_table
 from quota_ops.report.page.template import rendered, rendered_part
