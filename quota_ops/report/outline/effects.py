@@ -9,7 +9,7 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
 from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.formats import escape_text, shortened
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
+from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line, more_line
 from quota_ops.report.outline.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
@@ -259,7 +259,7 @@ def client_effects_screen(
     left_out = (total.clients * len(CLIENT_KEYS) if every_limit else total.keys) - len(rows)
     return (
         line(heading, Tone.STRONG),
-        *((line(), Table(_HEADINGS, tuple(map(_effect_row, rows)))) if rows else ()),
+        *((line(), Table.of(_HEADINGS, map(_list_cells, rows))) if rows else ()),
         *more_line(left_out, "more; --format json has them all"),
         *((line(), _owner_table(effects)) if total.keys else ()),
         line(),
@@ -270,12 +270,12 @@ def client_effects_screen(
 _HEADINGS = ("verdict", "user", "client id", "key", "current", "desired", "use", "owner")
 
 
-def _effect_row(row: ClientEffectRow) -> Row:
+def _list_cells(row: ClientEffectRow) -> tuple[str | Span, ...]:
     tone = _TONES.get(LimitChange(row.verdict), Tone.PLAIN)
     before = _format_side(row.key, row.before, row.before_level, row.before_entity)
     after = _format_side(row.key, row.after, row.after_level, row.after_entity)
-    cells = (row.user, row.client_id, row.key, before, after, _format_use(row), row.owner or "")
-    return Row((Span(row.verdict, tone), *map(Span, cells)))
+    of = (row.user, row.client_id, row.key, before, after, _format_use(row), row.owner or "")
+    return (Span(row.verdict, tone), *of)
 
 
 def _format_side(key: str, value: float | None, level: str | None, entity: str | None) -> str:
@@ -295,9 +295,9 @@ def _format_use(row: ClientEffectRow) -> str:
 
 def _owner_table(effects: InventoryEffects) -> Table:
     headings = ("owner", "clients", *_VERDICTS, "would be throttled")
-    return Table(headings, tuple(_owner_row(owner) for owner in effects.owners if owner.keys))
+    return Table.of(headings, (_list_numbers(owner) for owner in effects.owners if owner.keys))
 
 
-def _owner_row(owner: OwnerEffects) -> Row:
+def _list_numbers(owner: OwnerEffects) -> tuple[str, ...]:
     numbers = (owner.clients, *_count_by_verdict(owner), owner.throttled)
-    return Row((Span(owner.owner or "no owner"), *(Span(f"{number:,}") for number in numbers)))
+    return owner.owner or "no owner", *(f"{number:,}" for number in numbers)

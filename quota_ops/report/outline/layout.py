@@ -3,9 +3,9 @@
 `plain` formats them for a pipe with the standard library alone; `terminal.py` adds colour.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from enum import Enum, auto
-from typing import NamedTuple
+from typing import NamedTuple, Self
 from unicodedata import combining, east_asian_width
 
 from msgspec import Struct
@@ -50,6 +50,12 @@ class Table(Struct, frozen=True):
 
     headings: tuple[str, ...]
     rows: tuple[Row, ...]
+
+    @classmethod
+    def of(cls, headings: tuple[str, ...], rows: Iterable[Iterable[str | Span]]) -> Self:
+        """Return a table of cells, each a text or a text with a tone."""
+        cells = ([Span(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
+        return cls(headings, tuple(Row(tuple(row)) for row in cells))
 
     def texts(self) -> list[tuple[str, ...]]:
         """Return the headings and the cells as they are shown."""

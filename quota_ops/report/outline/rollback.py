@@ -9,7 +9,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.text import command, counted, is_visible
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
 
 MOST = 20
 """The most unchanged rows that are listed."""
@@ -29,19 +29,16 @@ def describe_rollback(rollback: Rollback) -> str:
 
 def rollback_screen(rollback: Rollback) -> Screen:
     """Return the summary, and each unchanged row with its current value."""
-    rows = tuple(
-        Row(
-            (
-                Span(row.entity, Tone.STRONG),
-                Span(row.key),
-                *(Span(format_limit(row.key, value)) for value in (row.before, row.after, row.now)),
-                Span(row.left or "", Tone.CHANGE),
-            )
+    rows: list[tuple[str | Span, ...]] = [
+        (
+            *(Span(row.entity, Tone.STRONG), row.key),
+            *(format_limit(row.key, value) for value in (row.before, row.after, row.now)),
+            Span(row.left or "", Tone.CHANGE),
         )
         for row in rollback.left
-    )
+    ]
     words = line(f"{describe_rollback(rollback)}.", Tone.STRONG)
-    return (words, *((Table(_HEADINGS, rows),) if rows else ()))
+    return (words, *((Table.of(_HEADINGS, rows),) if rows else ()))
 
 
 def describe_left(rollback: Rollback) -> Iterator[str]:

@@ -8,7 +8,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.runs.adoption import Adoption
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
 
 
 def adopted_screen(where: str, found: Sequence[Adoption], fates: Iterable[str]) -> Screen:
@@ -18,19 +18,21 @@ def adopted_screen(where: str, found: Sequence[Adoption], fates: Iterable[str]) 
         sum(adoption.was_managed for adoption in found),
     )
     before = f", {managed:,} {plural(managed, 'was', 'were')} managed already" if managed else ""
-    rows = tuple(map(_adopted_row, found, fates))
-    headings = ("entity", "key", "value", "next")
+    rows = [
+        (
+            *(row.entity, row.key, format_limit(row.key, row.value)),
+            Span(fate, Tone.CHANGE if _moves(row) else Tone.CONTEXT),
+        )
+        for row, fate in zip(found, fates, strict=True)
+    ]
     heading = f"{where}: {counted(adopted, 'quota')} adopted{before}; the cluster was not changed"
-    return (line(heading, Tone.STRONG), *_listed(headings, rows))
+    return _make_screen(heading, ("entity", "key", "value", "next"), rows)
 
 
-def _adopted_row(adoption: Adoption, fate: str) -> Row:
-    cells = map(Span, (adoption.entity, adoption.key, format_limit(adoption.key, adoption.value)))
-    return Row((*cells, Span(fate, Tone.CHANGE if _moves(adoption) else Tone.CONTEXT)))
-
-
-def _listed(headings: tuple[str, ...], rows: tuple[Row, ...]) -> Screen:
-    return (line(), Table(headings, rows)) if rows else ()
+def _make_screen(
+    heading: str, headings: tuple[str, ...], rows: Sequence[tuple[str | Span, ...]]
+) -> Screen:
+    return (line(heading, Tone.STRONG), *((line(), Table.of(headings, rows)) if rows else ()))
 
 
 def _moves(adoption: Adoption) -> bool:
@@ -48,19 +50,16 @@ def format_adopted(adoption: Adoption, git: OneOff) -> str:
 
 def released_screen(where: str, rows: Sequence[tuple[LedgerRow, str]]) -> Screen:
     """Return the released rows, each with what the next run does with it."""
-    table = tuple(
-        Row(
-            (
-                *map(Span, (row.entity, row.key, format_limit(row.key, row.value), row.state)),
-                Span(fate, Tone.CONTEXT),
-            )
+    cells = [
+        (
+            *(row.entity, row.key, format_limit(row.key, row.value), row.state),
+            Span(fate, Tone.CONTEXT),
         )
         for row, fate in rows
-    )
+    ]
     released = describe_released((row.id, row.state) for row, _ in rows)
     heading = f"{where}: {released}; the cluster was not changed"
-    headings = ("entity", "key", "value", "state", "next")
-    return (line(heading, Tone.STRONG), *_listed(headings, table))
+    return _make_screen(heading, ("entity", "key", "value", "state", "next"), cells)
 
 
 def describe_released(rows: Iterable[tuple[Key, str]]) -> str:

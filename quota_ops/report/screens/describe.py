@@ -9,7 +9,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import QUOTA_KEYS, UNLIMITED, format_limit, json_number
 from quota_ops.model.quotas.rows import StoredQuota
 from quota_ops.model.quotas.snapshot import SnapshotHeader
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Screen, Table, Tone, line
 
 
 def kip546_entity(entity: Entity) -> str:
@@ -37,11 +37,8 @@ def _bare(key: str, value: float) -> str:
 
 def table_screen(stored: Sequence[StoredQuota]) -> Screen:
     """Return a table with a row for each stored key; an empty screen if nothing is stored."""
-    rows = tuple(
-        Row(tuple(map(Span, (quota.entity.text, quota.key, format_limit(quota.key, quota.value)))))
-        for quota in stored
-    )
-    return (Table(("entity", "key", "value"), rows),) if rows else ()
+    rows = ((row.entity.text, row.key, format_limit(row.key, row.value)) for row in stored)
+    return (Table.of(("entity", "key", "value"), rows),) if stored else ()
 
 
 def stored_objects(stored: Iterable[StoredQuota]) -> list[dict[str, Any]]:

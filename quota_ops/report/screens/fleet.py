@@ -8,7 +8,7 @@ from msgspec import Struct
 from quota_ops.model.history.past import Past
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, plain
+from quota_ops.report.outline.layout import Screen, Table, Tone, line, plain
 from quota_ops.report.outline.row_status import (
     ReportRow,
     RowStatus,
@@ -59,22 +59,19 @@ class FleetCluster(Struct, frozen=True):
 def as_text(fleet: Fleet) -> str:
     """Return the overview as plain text."""
     clusters = rank_clusters(fleet)
-    rows = [
+    rows = (
         (cluster.name, cluster.summary.status, *cluster.numbers, cluster.summary.reason)
         for cluster in clusters
-    ]
-    table = Table(
-        ("cluster", "status", *COUNTED, "why"),
-        tuple(Row(tuple(Span(text) for text in row)) for row in rows),
     )
+    overview = Table.of(("cluster", "status", *COUNTED, "why"), rows)
     sections = [block for cluster in clusters for block in _section(cluster)]
-    return plain((line(describe_fleet(clusters)), line(), table, *sections))
+    return plain((line(describe_fleet(clusters)), line(), overview, *sections))
 
 
 def _section(cluster: FleetCluster) -> Screen:
     heading = line(f"{cluster.name}: needs attention ({len(cluster.rows):,})", Tone.STRONG)
-    table = report_table(cluster.rows, cluster.past, applied=False)
-    return (line(), heading, *table) if table else ()
+    rows = report_table(cluster.rows, cluster.past, applied=False)
+    return (line(), heading, *rows) if rows else ()
 
 
 def rank_clusters(fleet: Fleet) -> list[FleetCluster]:

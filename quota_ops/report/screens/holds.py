@@ -9,7 +9,7 @@ from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
 from quota_ops.model.text import command, name_first
 from quota_ops.report.outline.formats import moment
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
 
 _MOST_NAMES = 3
 """The most entities of a group that are listed."""
@@ -24,7 +24,7 @@ def holds_screen(words: Sequence[Hold], now: datetime) -> Screen:
     """Return a row for each hold or release; those in force at `now` are highlighted."""
     if not words:
         return (line("Nothing is held."),)
-    return (Table(HEADINGS, tuple(_row(hold, now) for hold in words)),)
+    return (Table.of(HEADINGS, (_list_cells(hold, now) for hold in words)),)
 
 
 def hold_screen(
@@ -157,8 +157,8 @@ def _next(policy: Policy, runs: str) -> str:
     return f"{runs} follow Git again. {plan} shows what the next one changes."
 
 
-def _row(hold: Hold, now: datetime) -> Row:
+def _list_cells(hold: Hold, now: datetime) -> tuple[str | Span, ...]:
     until = "released" if hold.is_release else moment(hold.until.isoformat())
     tone = Tone.CHANGE if hold.until > now else Tone.CONTEXT
-    cells = (hold.by, moment(hold.at.isoformat()), hold.reason)
-    return Row((Span(_name_held(hold.who), Tone.STRONG), Span(until, tone), *map(Span, cells)))
+    who = Span(_name_held(hold.who), Tone.STRONG)
+    return who, Span(until, tone), hold.by, moment(hold.at.isoformat()), hold.reason

@@ -6,7 +6,7 @@ from datetime import datetime
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import escape_text, file_size, moment
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, line
+from quota_ops.report.outline.layout import Screen, Table, line
 from quota_ops.store.retention import Expired
 
 _HEADINGS = ("cluster", "what", "number", "size")
@@ -27,14 +27,17 @@ def expired_screen(store: str, expired: Sequence[Expired], *, before: str, dry_r
     groups: dict[tuple[str, str], list[Expired]] = {}
     for run in expired:
         groups.setdefault((run.cluster, run.what), []).append(run)
-    rows = tuple(_row(cluster, what, found) for (cluster, what), found in sorted(groups.items()))
+    rows = (
+        (escape_text(cluster), _NOUNS[what], f"{len(found):,}", file_size(_size(found)))
+        for (cluster, what), found in sorted(groups.items())
+    )
     verb = "would be removed" if dry_run else "removed"
     size = file_size(_size(expired))
     total = f"{size} {verb} from {store}; kept: all that began after {moment(before)}"
     unknown = [path for run in expired for path in run.unknown]
     kept = f"kept, because no run recorded them: {counted(len(unknown), 'file')}"
     more = [line(f"{kept}, for example {unknown[0]}")] if unknown else []
-    return (Table(_HEADINGS, rows), line(), line(total), *more)
+    return (Table.of(_HEADINGS, rows), line(), line(total), *more)
 
 
 def describe_newest_run(newest: datetime, now: datetime) -> str:
@@ -44,12 +47,6 @@ def describe_newest_run(newest: datetime, now: datetime) -> str:
         f"{(now - newest).days:,} d before this machine's clock. If runs began since, a clock is "
         "or was wrong: synchronize it, and prune again after a few more runs."
     )
-
-
-def _row(cluster: str, what: str, found: Sequence[Expired]) -> Row:
-    noun = _NOUNS[what]
-    cells = (escape_text(cluster), noun, f"{len(found):,}", file_size(_size(found)))
-    return Row(tuple(map(Span, cells)))
 
 
 def _size(expired: Iterable[Expired]) -> int:

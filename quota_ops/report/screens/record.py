@@ -5,7 +5,7 @@ from math import floor
 
 from quota_ops.model.text import command, counted
 from quota_ops.model.usage.digest import DigestedDay
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Screen, Table, Tone, line
 
 _HEADINGS = ("day", "clients", "brokers", "seen")
 
@@ -25,9 +25,8 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
         (day.day, f"{day.series:,}", f"{day.brokers:,}", f"{floor(100 * day.share)} %")
         for day in stored
     )
-    table = Table(_HEADINGS, tuple(Row(tuple(map(Span, row))) for row in cells))
     return (
-        *((table, line()) if stored else ()),
+        *((Table.of(_HEADINGS, cells), line()) if stored else ()),
         *(line(f"{day.day} is missing: {day.why}", Tone.CHANGE) for day in missing),
         *(line(text, Tone.CHANGE) for text in doubts),
         line(f"Stored the use of {cluster} on {counted(len(stored), 'day')}."),

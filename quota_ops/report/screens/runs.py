@@ -82,4 +82,4 @@ def record_screen(name: str, record: Alter | LedgerEdit, table: Table) -> Screen
 def ledger_table(rows: Iterable[LedgerRow]) -> Table:
     """Return the rows that entered or left the ledger."""
     cells = ((row.entity, row.key, format_limit(row.key, row.value)) for row in rows)
-    return Table(("entity", "key", "value"), tuple(Row(tuple(map(Span, row))) for row in cells))
+    return Table.of(("entity", "key", "value"), cells)

@@ -6,7 +6,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.text import counted, format_percent
 from quota_ops.model.usage.suggestion import Suggestion
 from quota_ops.model.usage.use import UseOverview
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, line
+from quota_ops.report.outline.layout import Screen, Table, line
 from quota_ops.report.screens.usage import list_coverage
 
 _HEADINGS = ("entity", "key", "limit", "suggested", "change", "why")
@@ -19,12 +19,12 @@ def suggestions_screen(overview: UseOverview, found: Sequence[Suggestion]) -> Sc
     return (
         *list_coverage(overview),
         line(),
-        *((Table(_HEADINGS, tuple(map(_row, rows))), line()) if rows else ()),
+        *((Table.of(_HEADINGS, map(_list_cells, rows)), line()) if rows else ()),
         line(f"{counted(number, 'limit')} suggested for {counted(len(overview.quotas), 'quota')}."),
     )
 
 
-def _row(found: Suggestion) -> Row:
+def _list_cells(found: Suggestion) -> tuple[str, ...]:
     suggested, change = "", ""
     if found.suggested is not None:
         suggested = format_limit(found.key, found.suggested)
@@ -32,5 +32,4 @@ def _row(found: Suggestion) -> Row:
         rounded = float(f"{percent:.3g}")
         change = format_percent(rounded if rounded > -100 else percent)  # noqa: PLR2004 - all of it
     limit = format_limit(found.key, found.limit)
-    cells = (found.entity, found.key, limit, suggested, change, found.reason)
-    return Row(tuple(map(Span, cells)))
+    return found.entity, found.key, limit, suggested, change, found.reason

@@ -7,16 +7,16 @@ from quota_ops.model.text import counted, plural
 from quota_ops.model.usage.throttling import ThrottledNow
 from quota_ops.model.usage.use import explain_others
 from quota_ops.report.outline.formats import duration, moment
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, line
+from quota_ops.report.outline.layout import Screen, Table, line
 
 THROTTLED_HEADINGS = ("client", "key", "limit", "quota", "owner", "mean delay", "broker")
 
 
 def throttled_screen(found: ThrottledNow) -> Screen:
     """Return a row for each throttled client, and what the rows are."""
-    rows = tuple(Row(tuple(map(Span, cells))) for cells in list_throttled(found))
     words = line(describe_throttled(found))
-    return (Table(THROTTLED_HEADINGS, rows), line(), words) if rows else (words,)
+    rows = list(list_throttled(found))
+    return (Table.of(THROTTLED_HEADINGS, rows), line(), words) if rows else (words,)
 
 
 def describe_throttled(found: ThrottledNow) -> str:
