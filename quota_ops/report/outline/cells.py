@@ -35,7 +35,7 @@ KIND_MEANING = {
     Kind.CLEARED: "neither in Git nor on the cluster; an earlier run did not finish",
 }
 _EVERYONE = {USER: "every user", CLIENT_ID: "every client", IP: "every IP address"}
-_WITHOUT_OWN = {
+WITHOUT_OWN = {
     USER: "every user without a limit of their own",
     CLIENT_ID: "every client id without a limit of its own",
     IP: "every IP address without a limit of its own",
@@ -166,8 +166,8 @@ def overriding_clients(row: ReportRow) -> str:
         named = {kind: name for kind, name in parts.items() if name is not None}
         parts |= Entity.parse(row.overrides[0].declared_entity).as_dict() | named
     words = [
-        _WITHOUT_OWN[kind]
-        if name is None and kind in _WITHOUT_OWN
+        WITHOUT_OWN[kind]
+        if name is None and kind in WITHOUT_OWN
         else " ".join(_person(kind, name, alone=False)).strip()
         for kind, name in Entity.of(parts).user_first
     ]

@@ -13,13 +13,11 @@ from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line, mor
 from quota_ops.report.outline.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
-_ANY_USER = "every user without a limit of their own"
 _SENDS = {True: "clients with a client id", False: "clients without a client id"}
 _CLEAR = {LimitChange.NEWLY_LIMITED, LimitChange.NO_LONGER_LIMITED}
 """Changes that need no words about who shares the limit: the values say enough."""
 Sharing = Mapping[tuple[str, ...], str]
 _LONGEST_NAME = 60
-_ANY_ADDRESS = "every IP address without a limit of its own"
 
 
 def effect(row: ReportRow) -> str:
@@ -74,40 +72,27 @@ def _format_class(
 ) -> str:
     """Return what happens to a class; `partly` are users who have no limit without a client id."""
     change = client_class.change(key)
-    who = (
-        _format_address(client_class)
-        if entity.startswith(f"{IP}=")
-        else _format_clients(client_class)
-    )
+    is_address = entity.startswith(f"{IP}=")
+    who = _format_address(client_class) if is_address else _format_clients(client_class)
     is_anyone = client_class.user is None and client_class.client_id is None
     if partly and is_anyone and not client_class.sends_client_id:
         is_said = client_class.sends_client_id is False
         who += f" and of {partly}" if is_said else f", and {_SENDS[False]}, of {partly}"
     limits = _format_limits(client_class, change, entity, key)
-    return f"{change}: {who}{limits}{_warn(client_class, undeclared)}"
-
-
-def _warn(client_class: ClassEffect, undeclared: Collection[str]) -> str:
     is_left = client_class.after is not None and client_class.after.entity in undeclared
-    return ", which Git does not declare" if is_left else ""
+    return f"{change}: {who}{limits}{', which Git does not declare' if is_left else ''}"
 
 
 def _format_address(client_class: ClassEffect) -> str:
-    return (
-        _ANY_ADDRESS
-        if client_class.address is None
-        else f"IP address {_name(client_class.address)}"
-    )
+    address = client_class.address
+    return cells.WITHOUT_OWN[IP] if address is None else f"IP address {_name(address)}"
 
 
 def _format_clients(client_class: ClassEffect) -> str:
-    who = _ANY_USER if client_class.user is None else f"user {_name(client_class.user)}"
+    user, sends = client_class.user, client_class.sends_client_id
+    who = cells.WITHOUT_OWN[USER] if user is None else f"user {_name(user)}"
     if client_class.client_id is None:
-        return (
-            who
-            if client_class.sends_client_id is None
-            else f"{_SENDS[client_class.sends_client_id]}, of {who}"
-        )
+        return who if sends is None else f"{_SENDS[sends]}, of {who}"
     if client_class.client_ids == 1:
         return f"client id {_name(client_class.client_id)} of {who}"
     names = (client_class.client_id, *client_class.more)

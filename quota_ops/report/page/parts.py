@@ -1,6 +1,6 @@
 """The parts of a page as plain values, with the texts of `cells`; the templates lay them out."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from quota_ops.model.quotas.rows import Key
@@ -37,6 +37,18 @@ def bar(count: Mapping[RowStatus, int]) -> tuple[BarPart, ...]:
         for status, number in count.items()
         if number and status is not RowStatus.FORGOTTEN
     )
+
+
+def weigh(name: str, parts: Iterable[int]) -> dict[str, int]:
+    """Return the lengths of some bars and of the rest beside each, by CSS selector.
+
+    `parts` are how long each is, in thousandths.
+    """
+    return {
+        f"#{name}{number} {side}": weight
+        for number, part in enumerate(parts)
+        for side, weight in (("i", part), ("s", 1000 - part))
+    }
 
 
 MINUS = "\N{MINUS SIGN}"

@@ -12,7 +12,7 @@ from quota_ops.model.commit import Provenance
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline import formats
 from quota_ops.report.outline.brokers import broker_id, format_broker_result
-from quota_ops.report.outline.capacity import Share, format_scope, list_shares
+from quota_ops.report.outline.capacity import format_scope, list_shares
 from quota_ops.report.outline.commands import list_ways
 from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
@@ -30,7 +30,7 @@ from quota_ops.report.outline.sentences import count_ending, describe_verified, 
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
-from quota_ops.report.page.parts import bar, list_columns, list_headings, style
+from quota_ops.report.page.parts import bar, list_columns, list_headings, style, weigh
 from quota_ops.report.page.past import show_past
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_table
 from quota_ops.report.page.template import rendered, rendered_part
@@ -47,12 +47,11 @@ class Note(NamedTuple):
 
 
 class Fold(NamedTuple):
-    """The rows of one status, folded; `advice` and `command` are the way out."""
+    """The rows of one status, folded; `command` writes the YAML of unmanaged ones."""
 
     meaning: str
     table: PageTable
-    advice: str = ""
-    command: str = ""
+    command: str
 
 
 class PageRows(NamedTuple):
@@ -92,7 +91,9 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
 
     return rendered(
         "report.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts} | _weigh(shares) | use.weights,
+        {f"#bar0 .{part.style}": part.quotas for part in parts}
+        | weigh("share", (share.part for share in shares))
+        | use.weights,
         report=report,
         summary=summary,
         details=[*summary.details, *filter(None, (count_ending(report),))],
@@ -149,28 +150,13 @@ def _make_rows(report: Report) -> PageRows:
         make_table(number, captions.get(part, str(part)), rows[part], list_cells)
         for number, part in enumerate([*drawn, *filled])
     ]
+    cluster = quote(report.cluster)
+    to_import = f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
     folds = [
-        Fold(MEANING[status], table, *_advise(status, report))
+        Fold(MEANING[status], table, to_import if status is RowStatus.UNMANAGED else "")
         for status, table in zip(filled, others, strict=True)
     ]
     return PageRows(person, changes, held, folds, list_headings(applied=applied))
-
-
-def _weigh(shares: list[Share]) -> dict[str, int]:
-    """Return the lengths of the bars of promises, by CSS selector."""
-    return {
-        f"#share{number} {part}": weight
-        for number, share in enumerate(shares)
-        for part, weight in (("i", share.part), ("s", 1000 - share.part))
-    }
-
-
-def _advise(status: RowStatus, report: Report) -> tuple[str, str]:
-    if status is not RowStatus.UNMANAGED:
-        return "", ""
-    advice = "To begin managing them, write them as YAML, and move the entries that you want:"
-    cluster = quote(report.cluster)
-    return advice, f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
 
 
 def _waiting(until: datetime | None) -> Iterator[Note]:

@@ -12,6 +12,7 @@ from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow
 from quota_ops.report.outline.formats import format_rate
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
+from quota_ops.report.page.parts import weigh
 from quota_ops.report.screens.throttled import (
     THROTTLED_HEADINGS,
     describe_throttled,
@@ -50,11 +51,7 @@ class UseTable(NamedTuple):
     @property
     def weights(self) -> dict[str, int]:
         """The lengths of the bars, by CSS selector."""
-        return {
-            f"#use{number} {part}": weight
-            for number, found in enumerate(self.lines)
-            for part, weight in (("i", found.part), ("s", 1000 - found.part))
-        }
+        return weigh("use", (found.part for found in self.lines))
 
 
 class ThrottledTable(NamedTuple):
@@ -74,7 +71,7 @@ def show_throttled(found: ThrottledNow | None) -> ThrottledTable:
     """Return the table of a cluster's throttled clients."""
     if found is None:
         return ThrottledTable()
-    return ThrottledTable([describe_throttled(found)], list(list_throttled(found)))
+    return ThrottledTable([describe_throttled(found)], [*list_throttled(found)])
 
 
 def describe_use(use: RecordedUse) -> str:

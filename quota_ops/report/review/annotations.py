@@ -56,18 +56,12 @@ def list_annotations(review: Review) -> tuple[Annotation, ...]:
             _of_finding(cluster.folder, finding) for finding in cluster.findings if finding.place
         ]
     levels = list(Level)
-
-    def rank(annotation: Annotation) -> tuple[object, ...]:
-        return (
-            levels.index(annotation.level),
-            annotation.path,
-            annotation.line,
-            annotation.column or 0,
-            annotation.rule,
-            annotation.message,
+    return tuple(
+        sorted(
+            set(found),
+            key=lambda each: (levels.index(each.level), each._replace(column=each.column or 0)),
         )
-
-    return tuple(sorted(set(found), key=rank))
+    )
 
 
 def _of_problem(problem: Problem) -> Annotation:

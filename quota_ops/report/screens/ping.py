@@ -96,10 +96,8 @@ def _broker(broker: BrokerPing) -> Row:
 def _absent(broker: Absent) -> Row:
     words, tone = broker.why, Tone.REFUSAL
     if broker.retired is not None:
-        words, tone = (
-            f"{words}; retired in cluster.yaml: {escape_text(broker.retired)}",
-            Tone.CONTEXT,
-        )
+        words += f"; retired in cluster.yaml: {escape_text(broker.retired)}"
+        tone = Tone.CONTEXT
     cells = (f"  {broker.id}", broker.address or "unknown", "unknown")
     return Row((*map(Span, cells), Span(words, tone)))
 
@@ -118,11 +116,9 @@ def _right(right: Right) -> Row:
 
 def _below(ping: ClusterPing) -> Iterator[Line]:
     for warning in warnings(ping):
-        yield line()
-        yield line(warning, Tone.CHANGE)
+        yield from (line(), line(warning, Tone.CHANGE))
     for right in ping.missing:
-        yield line()
-        yield line(f"An administrator grants {right.operation} with:", Tone.STRONG)
+        yield from (line(), line(f"An administrator grants {right.operation} with:", Tone.STRONG))
         yield line(f"    {right.grant}")
 
 
@@ -176,6 +172,7 @@ def as_json(cluster: str, ping: ClusterPing) -> dict[str, Any]:
     }
 
 
+_TONES = {True: Tone.OK, False: Tone.REFUSAL}
 _UNSAFE = (
     "This store must not be written: two runs could take the same number. quota-ops refuses to "
     "write here until a ping finds one winner of each number."
@@ -220,33 +217,21 @@ def _operation(operation: Operation) -> Row:
 def _race(ping: StorePing) -> Iterator[Line | Table]:
     if not ping.winners:
         return
-    found = sorted(Counter(ping.winners).items())
     rows = (
-        Row(
-            (
-                Span(f"  {winners} of {ping.racers}", Tone.OK if winners == 1 else Tone.REFUSAL),
-                Span(f"{numbers}"),
-            )
-        )
-        for winners, numbers in found
+        (Span(f"  {winners} of {ping.racers}", _TONES[winners == 1]), f"{numbers}")
+        for winners, numbers in sorted(Counter(ping.winners).items())
     )
     yield line()
-    yield Table(("  writers that won", "numbers"), tuple(rows))
+    yield Table.of(("  writers that won", "numbers"), rows)
 
 
 def _store_below(ping: StorePing) -> Iterator[Line]:
     if ping.is_safe is False:
-        yield line()
-        yield line(_UNSAFE, Tone.REFUSAL)
-    if clock := describe_clock_lead(ping.clock_lead):
-        yield line()
-        yield line(clock, Tone.CHANGE)
-    if ping.is_empty:
-        yield line()
-        yield line("This store is empty or does not exist: no run has used it.", Tone.CHANGE)
-    if ping.left:
-        yield line()
-        yield line(f"Test files were not deleted: {ping.left}", Tone.CHANGE)
+        yield from (line(), line(_UNSAFE, Tone.REFUSAL))
+    empty = "This store is empty or does not exist: no run has used it." if ping.is_empty else ""
+    left = f"Test files were not deleted: {ping.left}" if ping.left else ""
+    for words in filter(None, (describe_clock_lead(ping.clock_lead), empty, left)):
+        yield from (line(), line(words, Tone.CHANGE))
 
 
 def store_ping_json(ping: StorePing) -> dict[str, Any]:

@@ -71,72 +71,56 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
 
 def list_coverage(overview: UseOverview) -> list[Line]:
     """Return the window and the part of it with data, and what may be missing or too much."""
-    lines = [
-        line(
-            f"{overview.cluster} from {iso_utc(overview.start)} to {iso_utc(overview.end)}, "
-            f"seen {_percent(overview.seen)} of the time",
-            Tone.STRONG,
-        )
-    ]
-    interval, stretch = (
-        overview.scrape_interval,
-        find_stretch(overview.scrape_interval, overview.step),
-    )
-    if stretch > 1:
-        lines.append(line(f"  {explain_step(interval, overview.step)}", Tone.CHANGE))
-    lines += [
-        line(
-            f"  {broker} was not seen for {format_seconds(unseen * overview.seconds)}.", Tone.CHANGE
-        )
-        for broker, share in overview.coverage.items()
-        if (unseen := 1 - share * stretch) > 1 - SEEN
-    ]
+    window = f"{overview.cluster} from {iso_utc(overview.start)} to {iso_utc(overview.end)}"
+    head = line(f"{window}, seen {_percent(overview.seen)} of the time", Tone.STRONG)
+    return [head, *(line(f"  {words}", Tone.CHANGE) for words in _list_doubts(overview))]
+
+
+def _list_doubts(overview: UseOverview) -> Iterator[str]:
+    interval, step = overview.scrape_interval, overview.step
+    if (stretch := find_stretch(interval, step)) > 1:
+        yield explain_step(interval, step)
+    for broker, share in overview.coverage.items():
+        if (unseen := 1 - share * stretch) > 1 - SEEN:
+            yield f"{broker} was not seen for {format_seconds(unseen * overview.seconds)}."
+    yield from _compare_brokers(overview)
+    for key, seconds in overview.without_series.items():
+        if seconds > (1 - SEEN) * overview.seconds:
+            yield (
+                f"{key} has no series in {format_seconds(seconds)} of that time: no client used it "
+                "then, or a rule or a name was another. So nothing is called unused."
+            )
+    if overview.without_names:
+        text = f"Some series of {', '.join(overview.without_names)} have no names of clients, so"
+        probe = f"{command('usage', overview.cluster)} --probe shows why."
+        yield f"{text} its rows may be of others: {probe}"
+    if overview.limits_known < SEEN:
+        text = f"The limits are known for {_percent(overview.limits_known)} of the time only"
+        yield f"{text}: no run saw them before."
+
+
+def _compare_brokers(overview: UseOverview) -> Iterator[str]:
+    """Yield which registered brokers were not seen, or which others were."""
     registered, scraped = overview.registered_brokers, len(overview.coverage)
     if not overview.is_read:
-        text = "  No day of that time is recorded and can be read: use is unknown."
-        lines.append(line(text, Tone.CHANGE))
+        yield "No day of that time is recorded and can be read: use is unknown."
     elif overview.absent_brokers or overview.other_brokers:
-        lines += list_unmatched(overview.absent_brokers, overview.other_brokers)
+        yield from list_unmatched(overview.absent_brokers, overview.other_brokers)
     elif registered is not None and registered > scraped:
-        text = f"  {scraped} of {counted(registered, 'broker')} were ever scraped"
-        lines.append(line(f"{text}: use on the others is unknown.", Tone.CHANGE))
+        text = f"{scraped} of {counted(registered, 'broker')} were ever scraped"
+        yield f"{text}: use on the others is unknown."
     elif registered is not None and registered < scraped:
-        lines.append(line(f"  {explain_others(scraped, registered)}", Tone.CHANGE))
-    lines += [
-        line(
-            f"  {key} has no series in {format_seconds(seconds)} of that time: no client used it "
-            "then, or a rule or a name was another. So nothing is called unused.",
-            Tone.CHANGE,
+        yield explain_others(scraped, registered)
+
+
+def list_unmatched(absent: Iterable[str], others: Iterable[str]) -> Iterator[str]:
+    """Yield that registered brokers were not scraped, and that others were."""
+    yield from (f"{each} was never scraped: use on it is unknown." for each in absent)
+    for each in others:
+        yield (
+            f"{each} is not registered: it was removed, or match selects another cluster, "
+            "whose use is counted here."
         )
-        for key, seconds in overview.without_series.items()
-        if seconds > (1 - SEEN) * overview.seconds
-    ]
-    if overview.without_names:
-        text = f"  Some series of {', '.join(overview.without_names)} have no names of clients, so"
-        probe = f"{command('usage', overview.cluster)} --probe shows why."
-        lines.append(line(f"{text} its rows may be of others: {probe}", Tone.CHANGE))
-    if overview.limits_known < SEEN:
-        text = f"  The limits are known for {_percent(overview.limits_known)} of the time only"
-        lines.append(line(f"{text}: no run saw them before.", Tone.CHANGE))
-    return lines
-
-
-def list_unmatched(absent: Iterable[str], others: Iterable[str]) -> list[Line]:
-    """Return that registered brokers were not scraped, and that others were."""
-    return [
-        *(
-            line(f"  {each} was never scraped: use on it is unknown.", Tone.CHANGE)
-            for each in absent
-        ),
-        *(
-            line(
-                f"  {each} is not registered: it was removed, or match selects another cluster, "
-                "whose use is counted here.",
-                Tone.CHANGE,
-            )
-            for each in others
-        ),
-    ]
 
 
 def _percent(share: float) -> str:

@@ -7,7 +7,7 @@ from quota_ops.model.clusters.cluster_facts import BrokerFacts
 from quota_ops.model.clusters.scraped_brokers import match_brokers
 from quota_ops.model.usage.usage import UsagePolicy
 from quota_ops.model.usage.use import KeyProbe, UseProbe
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
 from quota_ops.report.screens.usage import TOLERANCE, list_unmatched
 from quota_ops.usage.presets import find_names
 
@@ -88,21 +88,18 @@ def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsageP
     elif registered is not None:
         scraped += ", as many as are registered; their labels do not show whether they are these"
     lines.append(line(scraped, Tone.CHANGE if is_wrong or not probe.up else Tone.PLAIN))
-    lines += list_unmatched(*matched) if matched else []
-    lines += [
-        line(f"    the last scrape of {broker} failed", Tone.CHANGE)
-        for broker, is_up in probe.up.items()
-        if not is_up
-    ]
+    doubts = list(list_unmatched(*matched)) if matched else []
+    failed = (broker for broker, is_up in probe.up.items() if not is_up)
+    doubts += [f"  the last scrape of {broker} failed" for broker in failed]
     if matched is None and registered is not None and len(probe.up) > registered:
-        lines.append(line("    match selects the targets of something else, too", Tone.CHANGE))
+        doubts.append("  match selects the targets of something else, too")
+    lines += [line(f"  {words}", Tone.CHANGE) for words in doubts]
     if probe.interval is not None:
-        differs = abs(probe.interval - usage.step) > TOLERANCE * usage.step
-        remedy = (
-            f", but step is {usage.step} s: set step: {round(probe.interval)}s" if differs else ""
-        )
-        tone = Tone.CHANGE if differs else Tone.PLAIN
-        lines.append(line(f"  scraped every {probe.interval:.0f} s{remedy}", tone))
+        words, tone = f"  scraped every {probe.interval:.0f} s", Tone.PLAIN
+        if abs(probe.interval - usage.step) > TOLERANCE * usage.step:
+            words += f", but step is {usage.step} s: set step: {round(probe.interval)}s"
+            tone = Tone.CHANGE
+        lines.append(line(words, tone))
     if probe.oldest is not None:
         lines.append(line(f"  oldest scrape: {probe.oldest:%Y-%m-%d}"))
     fitting = [f"{name} ({number})" for name, number in probe.presets.items() if number]
@@ -110,30 +107,23 @@ def probe_screen(cluster: str, probe: UseProbe, facts: ProbeFacts, usage: UsageP
     if fitting and not probe.presets.get(usage.preset):
         best = max(probe.presets, key=lambda name: probe.presets[name])
         lines.append(line(f"    the preset is {usage.preset}: set preset: {best}", Tone.CHANGE))
-    rows = [
-        Row(
-            (
-                Span(found.key, Tone.STRONG),
-                Span(f"{found.series:,}"),
-                Span(f"{found.brokers:,}"),
-                Span(
-                    explain_key(found, facts, probe),
-                    Tone.PLAIN if found.series and not found.unnamed else Tone.CHANGE,
-                ),
-            )
+    rows = (
+        (
+            *(Span(found.key, Tone.STRONG), f"{found.series:,}", f"{found.brokers:,}"),
+            Span(
+                explain_key(found, facts, probe),
+                Tone.PLAIN if found.series and not found.unnamed else Tone.CHANGE,
+            ),
         )
         for found in probe.keys
-    ]
-    below = [
-        line(text, Tone.CHANGE)
-        for number, text in (
-            (probe.merged_users, _OLD_RULES),
-            (probe.named_after_clients, _KRAFT_RULES),
-            (len(probe.unnamed), _explain_unnamed(probe.unnamed, usage)),
-        )
-        if number
-    ]
-    return [*lines, line(), Table(("key", "series", "brokers", ""), tuple(rows)), *below]
+    )
+    remedies = (
+        (probe.merged_users, _OLD_RULES),
+        (probe.named_after_clients, _KRAFT_RULES),
+        (len(probe.unnamed), _explain_unnamed(probe.unnamed, usage)),
+    )
+    below = [line(text, Tone.CHANGE) for number, text in remedies if number]
+    return [*lines, line(), Table.of(("key", "series", "brokers", ""), rows), *below]
 
 
 def probe_json(cluster: str, probe: UseProbe, facts: ProbeFacts) -> dict[str, Any]:
