@@ -59,19 +59,15 @@ def _summarize_clusters(review: Review, quoted: Callable[[str], str]) -> _Verdic
     sign = UNJUDGED if unjudged else sign
     sign = "❌" if wrong else sign
     words = f"{counted(changes, 'change')} on {counted(len(changed), 'cluster')}"
-    parts = [
-        *([f"{counted(removed, 'cluster')} removed from Git"] if removed else []),
-        *([f"{counted(wrong, 'cluster')} {plural(wrong, 'has', 'have')} errors"] if wrong else []),
-        *([f"{counted(unjudged, 'cluster')} cannot be judged"] if unjudged else []),
-        *(
-            [f"{counted(blocked, 'cluster')} {plural(blocked, 'needs', 'need')} approval"]
-            if blocked
-            else []
-        ),
-    ]
-    parts += [_describe_overriding(overridden)] if overridden else []
-    parts += [counted(warned, "new warning")] if warned else []
-    return _Verdict("; ".join([words, *parts]), sign)
+    parts = (
+        (removed, f"{counted(removed, 'cluster')} removed from Git"),
+        (wrong, f"{counted(wrong, 'cluster')} {plural(wrong, 'has', 'have')} errors"),
+        (unjudged, f"{counted(unjudged, 'cluster')} cannot be judged"),
+        (blocked, f"{counted(blocked, 'cluster')} {plural(blocked, 'needs', 'need')} approval"),
+        (overridden, _describe_overriding(overridden)),
+        (warned, counted(warned, "new warning")),
+    )
+    return _Verdict("; ".join([words, *(text for number, text in parts if number)]), sign)
 
 
 def is_shown(review: ClusterReview) -> bool:
