@@ -58,9 +58,12 @@ def counted(report: Any) -> Counter[str]:
 
 
 def listed(lab: Lab, run: RunFolder) -> tuple[str, int]:
-    """Return the result of a run in `runs`, and how many keys it changed."""
+    """Return the result of a run in `runs`, and how many keys it changed; `show` agrees with it."""
     told = json.loads(lab.call("runs", "demo", "--format", "json").stdout)
     [one] = [one for one in told if one["run"] == run.place.name]
+    answer = shown(lab, run)["answer"]
+    assert answer["status"] == one["status"]
+    assert answer["sentence"] == one["sentence"] or one["stopped"]  # its sentence is the reason
     return one["status"], one["changes"]
 
 

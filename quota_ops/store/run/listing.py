@@ -1,6 +1,5 @@
 """The list of runs, read from a few small files of each; a damaged run is still listed."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -143,20 +142,18 @@ def _read_end(run: RunState) -> _End | None:
 
 
 def _find_end(run: RunState, read_status: ReadStatus) -> _End:
-    """Return how a run ended. If its apply was cut off, its record is of an earlier attempt.
+    """Return how a run ended; without a record, what its report says, or how far the run got.
 
-    Without a record, it is what its artifacts tell, or else the stage that stopped or how far the
-    run got.
+    What stopped it is left out if its writes were cut off, which is its status.
     """
     is_cut_off = run.phase in {Phase.WRITING, Phase.INTERRUPTED}
-    if not is_cut_off and (end := _read_end(run)):
-        return end
-    read_digest = partial(run.folder.read_as, PLAN, _digest)
-    digest = run.read(PLAN, read_digest)
-    if is_cut_off:
-        return _End(run.phase.capitalize(), _count_outcomes(run), digest, len(run.written))
+    if end := _read_end(run):
+        return end._replace(stopped=None) if is_cut_off else end
+    digest = run.read(PLAN, partial(run.folder.read_as, PLAN, _digest))
     found = None if run.phase is Phase.PRUNED else read_status(run.folder)
     status, sentence, changes = found or (run.phase, None, len(run.written))
+    if is_cut_off:
+        return _End(status, sentence, digest, changes)
     ended = [run.stage(stage) for stage in (*STAGES, "adopt", "release")]
     stopped = next((stage for stage in ended if stage.status in STOPPED), None)
     sentence = (stopped and stopped.message) or sentence
@@ -174,11 +171,3 @@ def _describe_stop(stages: Iterable[StageResult], *, has_plan: bool) -> str | No
             is_open = stage.status is StageStatus.NOT_ENDED  # and verify has read it back
             return f"{stage.stage} {Life.GONE if is_open else stage.status}"
     return None
-
-
-def _count_outcomes(run: RunState) -> str:
-    """Return how many keys have each outcome."""
-    keys: Counter[str] = Counter()
-    for outcome in run.outcomes:
-        keys[outcome.status.replace("_", " ")] += len(outcome.keys)
-    return ", ".join(f"{number:,} {status}" for status, number in keys.items())
