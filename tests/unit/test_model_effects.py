@@ -17,7 +17,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, USER, Entity
 from quota_ops.model.quotas.rows import Key, StoredQuota
 from quota_ops.precedence.changed_limits import Change
 from quota_ops.precedence.resolution import Limits
-from quota_ops.report.outline.effects import format_effect
+from quota_ops.report.outline.effects import list_effects
 from quota_ops.stages.plan.effects import effect_json, parse_effects, read_effects
 from quota_ops.store.places.json_text import json_text
 from quota_ops.store.places.run_store import open_place
@@ -75,7 +75,7 @@ def test_the_words_of_an_effect(case: Any) -> None:
     assert {
         entity: None
         if (effect := found.get(Key(entity, key))) is None or effect.is_evident(key)
-        else format_effect(effect, entity, key)
+        else "; ".join(list_effects(effect, entity, key))
         for entity in case["changes"]
     } == case["says"]
 
@@ -99,7 +99,7 @@ def test_a_user_is_compared_with_the_extremes_of_defaults() -> None:
     )
     effect = found[Key("user=alice", KEY)]
 
-    assert format_effect(effect, "user=alice", KEY) == (
+    assert "; ".join(list_effects(effect, "user=alice", KEY)) == (
         "newly limited: user alice; cut: client ids c30, other of user alice, from 30 B/s for each "
         "client id of a user (client-id=c30,user=<default>) to 5 B/s for all client ids of a user "
         "together; may get more: client id c1 of user alice, from 1 B/s for this client id "

@@ -25,40 +25,27 @@ def effect(row: ReportRow) -> str:
 
     For an overriding row, these are the clients that it takes from a quota of Git.
     """
-    if row.effect is None:
-        return cells.overriding(row)
-    difference = row.difference
-    words = format_effect(row.effect, difference.entity, difference.key, row.undeclared)
-    return escape_text(words)
+    return "; ".join(effect_parts(row))
 
 
 def effect_parts(row: ReportRow) -> list[str]:
     """Return the parts of `effect`, which a table may show in lines of their own."""
     if row.effect is None:
-        words = cells.overriding(row)
-        return [words] if words else []
-    difference = row.difference
-    parts = list_effects(row.effect, difference.entity, difference.key, row.undeclared)
-    return [escape_text(part) for part in parts]
-
-
-def format_effect(
-    found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
-) -> str:
-    """Return what a change of an entity's key does to which clients.
-
-    The limits of `undeclared` entities are marked: Git does not declare them.
-
-    `raised: every user without a limit of their own; not affected by this row (own limits): user
-    alice, bob, carol and 11 more`.
-    """
-    return "; ".join(list_effects(found, entity, key, undeclared))
+        return [*filter(None, (cells.overriding(row),))]
+    parts = list_effects(row.effect, row.difference.entity, row.difference.key, row.undeclared)
+    return [*map(escape_text, parts)]
 
 
 def list_effects(
     found: Effect, entity: str, key: str, undeclared: Collection[str] = frozenset()
 ) -> list[str]:
-    """Return the parts of `format_effect`: for each class of clients, then for all others."""
+    """Return what a change of an entity's key does: to each class of clients, then to all others.
+
+    The limits of `undeclared` entities are marked: Git does not declare them.
+
+    `raised: every user without a limit of their own`, and `not affected by this row (own limits):
+    user alice, bob, carol and 11 more`.
+    """
     partly = _format_names("user", found.partly, found.partly_own) if found.partly_own else ""
     classes = [
         _format_class(client_class, entity, key, undeclared, partly)

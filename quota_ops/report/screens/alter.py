@@ -162,7 +162,7 @@ def _row(shown: AlterReport, row: Difference, outcome: Outcome | None) -> Row:
     )
     below, git, effect = [], shown.git, shown.report.effects.get(row.id)
     if accepted and effect is not None:
-        below.append(effects.format_effect(effect, row.entity, row.key))
+        below.append("; ".join(effects.list_effects(effect, row.entity, row.key)))
     if accepted and git and (by_git := git.describe_effect(row.id, row.after)):
         below.append(by_git if shown.sent else f"once written: {by_git}")
     if accepted and git and (other := git.find_respelled(row)):
