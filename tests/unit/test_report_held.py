@@ -9,7 +9,7 @@ from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.model.runs.outcome import Status
 from quota_ops.report.outline.row_status import RowStatus, count_statuses
-from quota_ops.report.outline.sentences import list_holds
+from quota_ops.report.outline.sentences import describe_holds
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page import fleet as fleet_page
 from quota_ops.report.page.report import as_html
@@ -95,7 +95,7 @@ def test_holds_that_end_soon() -> None:
     report = replace(HELD, plan=replace(PLAN, holds=holds))
 
     one = replace(report, plan=replace(PLAN, holds=holds[:2]))
-    assert [words.split()[0] for words in list_holds(report)] == [
+    assert [words.split()[0] for words in describe_holds(report)] == [
         "user=carol",
         "user=spark",
         "user=etl",

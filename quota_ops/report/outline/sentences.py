@@ -48,10 +48,14 @@ def altered_at_standstill(cluster: str, why: str) -> str:
 
 
 def describe_holds(report: Report) -> list[str]:
-    """Return the holds in force: `user=alice is held until 2026-11-21 05:12 UTC by anna: test`."""
+    """Return the holds in force, of a plan the first to end first.
+
+    `user=alice is held until 2026-11-21 05:12 UTC by anna: test`.
+    """
     if report.plan is None:
         return [escape_text(f"{row.entity} is {row.held}") for row in report.held]
-    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in report.plan.holds]
+    holds = sorted(report.plan.holds, key=lambda hold: hold.until)
+    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in holds]
 
 
 def describe_validated(report: Report) -> str:
@@ -392,11 +396,3 @@ def count_ending(report: Report) -> str:
         return ""
     number, first = len(ends), moment(iso_utc(min(ends)))
     return f"{counted(number, 'hold')} {plural(number, 'ends', 'end, the first')} at {first}"
-
-
-def list_holds(report: Report) -> list[str]:
-    """Return each hold in words, the first to end first."""
-    if report.plan is None:
-        return describe_holds(report)
-    holds = sorted(report.plan.holds, key=lambda hold: hold.until)
-    return [escape_text(f"{hold.who.text} is {hold.text}") for hold in holds]

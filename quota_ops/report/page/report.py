@@ -26,7 +26,7 @@ from quota_ops.report.outline.row_status import (
     has_applied,
     report_rows,
 )
-from quota_ops.report.outline.sentences import count_ending, describe_verified, list_holds
+from quota_ops.report.outline.sentences import count_ending, describe_holds, describe_verified
 from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
@@ -114,7 +114,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         ways=ways,
         data=format_data(rows.tables, draw, limits),
         first=FIRST,
-        holds=list_holds(report),
+        holds=describe_holds(report),
         verified=describe_verified(report),
         broker_id=broker_id,
         format_broker_result=format_broker_result,

@@ -225,8 +225,8 @@ def _needs(review: ClusterReview) -> Iterator[str]:
     names = {row.difference.entity for row in (*rows.written, *rows.unwritten)}
     concerned = [Entity.parse(name) for name in names] if plan.holds else []
     yield from (
-        f"\n‖ {code(words)}"
-        for hold, words in zip(plan.holds, sentences.describe_holds(report), strict=True)
+        f"\n‖ {code(f'{hold.who.text} is {hold.text}')}"
+        for hold in plan.holds
         if any(map(hold.who.accepts, concerned))
     )
     if plan.guards:
