@@ -124,7 +124,7 @@ def connections_folder() -> Path:
     """Return the folder of the connection files: $QUOTA_OPS_CONNECTIONS, or a user folder."""
     if chosen := os.environ.get("QUOTA_OPS_CONNECTIONS"):
         return Path(chosen)
-    from platformdirs import user_config_path  # noqa: PLC0415 - only without a chosen folder
+    from platformdirs import user_config_path  # only without a chosen folder
 
     return user_config_path("quota-ops") / "connections"
 

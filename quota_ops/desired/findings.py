@@ -324,7 +324,7 @@ def _split_unit(text: str) -> tuple[float, str]:
 
 
 def _shadowed(quotas: Iterable[Quota], defaults: Iterable[Quota]) -> Iterator[Finding]:
-    from quota_ops.findings.shadowing import Hiding, report_shadow  # noqa: PLC0415 - needs defaults
+    from quota_ops.findings.shadowing import Hiding, report_shadow  # needs defaults
 
     stored: dict[str, dict[Entity, Quota]] = {}
     for quota in defaults:

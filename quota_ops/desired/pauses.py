@@ -15,7 +15,7 @@ def find_pause(policy: Policy, now: datetime) -> str | None:
         return f"paused: {policy.paused}"
     if not policy.freeze:
         return None
-    from quota_ops.desired.yaml.cron import last_start  # noqa: PLC0415 - croniter, rarely needed
+    from quota_ops.desired.yaml.cron import last_start  # croniter, rarely needed
 
     try:
         windows = [

@@ -82,7 +82,7 @@ class Brokers:
             left = deadline - time.monotonic() - _SHORTEST_TRY
             if left <= 0:
                 raise
-            import tenacity  # noqa: PLC0415 - its import takes longer than a broker's response
+            import tenacity  # its import takes longer than a broker's response
 
             return tenacity.Retrying(
                 retry=tenacity.retry_if_exception_type(Unreachable),

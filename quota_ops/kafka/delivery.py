@@ -156,7 +156,7 @@ def _is_transient(error: BaseException) -> bool:
 
 
 def _describe_patiently(cluster: Cluster) -> Stored:
-    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential  # noqa: PLC0415 - rarely needed
+    from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
     for attempt in Retrying(
         retry=retry_if_exception(_is_transient),

@@ -59,8 +59,8 @@ class SparkServer(Server):
         Raises MissingTool without the packages of Spark Connect, and the errors of
         `wait_for_start`.
         """
-        from quota_ops.sql.spark import SparkEngine  # noqa: PLC0415 - pyspark
-        from quota_ops.sql.spark_connect import connect  # noqa: PLC0415 - pyspark
+        from quota_ops.sql.spark import SparkEngine  # pyspark
+        from quota_ops.sql.spark_connect import connect  # pyspark
 
         wait_for_start(
             "Spark", self.process, self.log, lambda: [] if is_port_open(self.port) else ["Connect"]

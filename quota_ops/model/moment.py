@@ -100,7 +100,7 @@ def _parse(text: str, otherwise: str) -> datetime:
 
 def _explain_zone(text: str) -> str | None:
     """Return what is wrong with the zone of a time that is otherwise right; None if it is not."""
-    from zoneinfo import available_timezones  # noqa: PLC0415 - rarely needed
+    from zoneinfo import available_timezones  # rarely needed
 
     clock, _, zone = text.rpartition(" ")
     try:
@@ -126,7 +126,7 @@ def find_zone(name: str) -> "ZoneInfo":
 
     Raises ValueError if none has it.
     """
-    from zoneinfo import ZoneInfo  # noqa: PLC0415 - 3 ms, and rarely needed
+    from zoneinfo import ZoneInfo  # 3 ms, and rarely needed
 
     try:
         return ZoneInfo(name)

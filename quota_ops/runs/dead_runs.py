@@ -65,7 +65,7 @@ def _settle(
         run.keep_end(StageResult("apply", StageStatus.KILLED, None, why))
     else:
         _settle_ended(state, by, stored)
-    from quota_ops.stages.report.forms import write_reports  # noqa: PLC0415 - templates, rarely needed here
+    from quota_ops.stages.report.forms import write_reports  # templates, rarely needed here
 
     write_reports(run, find_audit)
     marks.unmark(run.place)

@@ -86,7 +86,7 @@ def _digest_day(store: RunStore, cluster_id: str, source: UsageSource, day: str)
         return DigestedDay(day, why="Prometheus has no scrape of this cluster on that day")
     scrapes = read_scrapes(source, brokers, time)
     delayed = _read_delayed(source, brokers, time)
-    from quota_ops.sql.embedded_usage import add_seen, digest_part, pack_series  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import add_seen, digest_part, pack_series  # DuckDB
 
     parts = [
         pack_series(digest_part(rates, scrapes, delayed, day, source.step))

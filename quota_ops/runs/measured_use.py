@@ -87,7 +87,7 @@ class MeasuredTime(NamedTuple):
         it was one scrape at least, and all of their scrapes at most. So it was of those whose limit
         is one of several.
         """
-        from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
+        from quota_ops.sql.embedded_usage import find_delays  # DuckDB
 
         reached = [use for some in uses.values() for use in some if _has_reached(use)]
         reached.sort(key=lambda use: use.row.p95 / (use.span.lowest or 1.0), reverse=True)

@@ -98,7 +98,7 @@ def connect_once(
 
         @cache
         def connect() -> "Cluster":
-            from quota_ops.kafka.cluster import open_policy  # noqa: PLC0415 - Kafka's clients
+            from quota_ops.kafka.cluster import open_policy  # Kafka's clients
 
             made = policy()
             return stack.enter_context(open_policy(made, find_connection(made.connection)))
@@ -117,7 +117,7 @@ def _check(run: Run) -> None:
 
 
 def _describe(run: Run) -> None:
-    from quota_ops.stages.describe import describe_cluster  # noqa: PLC0415 - Kafka's clients
+    from quota_ops.stages.describe import describe_cluster  # Kafka's clients
 
     begin(run.folder)
     if run.actual is None:
@@ -144,7 +144,7 @@ def leave_changes(
 
 def _diff(run: Run) -> None:
     if run.folder.has(ROLLBACK):
-        from quota_ops.runs.rollback import find_rollback_differences  # noqa: PLC0415 - rarely needed
+        from quota_ops.runs.rollback import find_rollback_differences  # rarely needed
 
         find_rollback_differences(run.folder, run.engine)
     else:
@@ -153,7 +153,7 @@ def _diff(run: Run) -> None:
 
 def _plan(run: Run) -> None:
     if run.typed is not None:
-        from quota_ops.stages.plan.alter import plan_alter  # noqa: PLC0415 - Kafka's clients
+        from quota_ops.stages.plan.alter import plan_alter  # Kafka's clients
 
         plan_alter(run.folder, run.connect(), run.typed, run.allow)
         return
@@ -165,15 +165,15 @@ def _plan(run: Run) -> None:
 
 
 def _validate(run: Run) -> None:
-    from quota_ops.stages.validate import validate_plan  # noqa: PLC0415 - Kafka's clients
+    from quota_ops.stages.validate import validate_plan  # Kafka's clients
 
     validate_plan(run.folder, run.connect())
 
 
 def _apply(run: Run) -> None:
-    from quota_ops.runs.dead_runs import settle_dead_runs  # noqa: PLC0415 - only for runs that write
-    from quota_ops.stages.apply import apply_plan  # noqa: PLC0415 - Kafka's clients
-    from quota_ops.stages.apply.alter import apply_alter  # noqa: PLC0415 - Kafka's clients
+    from quota_ops.runs.dead_runs import settle_dead_runs  # only for runs that write
+    from quota_ops.stages.apply import apply_plan  # Kafka's clients
+    from quota_ops.stages.apply.alter import apply_alter  # Kafka's clients
 
     if failure := run.folder.about().provenance.failure:  # so it may be an old commit
         remedy = "Nothing was written. Fix Git, or pass --commit, and plan again."
@@ -210,7 +210,7 @@ def _find_approved(run: Run) -> str:
 
 def _verify(run: Run) -> None:
     # Kafka's clients
-    from quota_ops.stages.verify import verify_alteration, verify_cluster  # noqa: PLC0415
+    from quota_ops.stages.verify import verify_alteration, verify_cluster
 
     if run.folder.has(ALTER):
         verify_alteration(run.folder, run.connect())
@@ -219,7 +219,7 @@ def _verify(run: Run) -> None:
 
 
 def _report(run: Run) -> None:
-    from quota_ops.stages.report.forms import write_reports  # noqa: PLC0415 - templates, which other stages do not need
+    from quota_ops.stages.report.forms import write_reports  # templates
 
     write_reports(run.folder, run.find_audit)
 

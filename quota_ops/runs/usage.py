@@ -176,7 +176,7 @@ def _open_gaps(
 ) -> "list[MeasuredTime]":
     if source is None:
         return []
-    from quota_ops.runs.measured_use import open_time  # noqa: PLC0415 - an HTTP client
+    from quota_ops.runs.measured_use import open_time  # an HTTP client
 
     return [stack.enter_context(open_time(source, past, time)) for time in gaps]
 

@@ -62,7 +62,7 @@ def read_history(
     empty without `newest`, and `owners` without `and_owners`. Raises InvalidInput if the history
     cannot be listed.
     """
-    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded import fold_history  # DuckDB
 
     rows, troubles = _read_rows(store, cluster, "", read)
     if not rows.num_rows:  # a new cluster, for whose first run ten queries would take 0.1 s
@@ -105,7 +105,7 @@ def read_overriding_addresses(
     found = dict(sorted(sights, key=lambda pair: pair[1].ended))
     if not found:
         return {}, ()
-    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB: 0.2 s
+    from quota_ops.sql.embedded import fold_history  # DuckDB: 0.2 s
 
     return found, _to_rows(history.QUOTAS, fold_history(rows, ["quotas"], entities)["quotas"])
 
@@ -122,7 +122,7 @@ def read_events(
     A drift that began before that day begins with it here; QUOTAS has its start. Raises
     InvalidInput if the history cannot be listed.
     """
-    from quota_ops.sql.embedded import fold_history  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded import fold_history  # DuckDB
 
     rows, troubles = _read_rows(store, cluster, since, read)
     found = fold_history(rows, ("drifts", "ends"), entity and [entity])
@@ -160,7 +160,7 @@ def read_fleet_history(store: RunStore, since: str) -> FleetHistory:
     run of today would take longer than the overview. Raises InvalidInput if the history cannot be
     listed.
     """
-    from quota_ops.sql.embedded import count_drifts  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded import count_drifts  # DuckDB
 
     rows, _ = read_rows((replace(day, ends=()) for day in list_days(store, since)), since)
     days, drifts = count_drifts(rows)
@@ -175,7 +175,7 @@ def _read_rows(
     days = list_days(store, since, cluster and cluster.names)
     rows, troubles = read_rows(days, since, read)
     if cluster and cluster.cluster_id:
-        from pyarrow import compute  # noqa: PLC0415 - few clusters are named by their ids
+        from pyarrow import compute  # few clusters are named by their ids
 
         rows = rows.filter(compute.equal(rows["cluster_id"], cluster.cluster_id))
         at, column = rows.schema.get_field_index("cluster"), rows.schema.field("cluster")

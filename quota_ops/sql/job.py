@@ -97,7 +97,7 @@ def diff_and_record(engine: Engine, folders: Sequence[Place]) -> None:
     If the engine itself fails, nothing is recorded for runs whose input was valid. Raises as
     `diff_runs` does.
     """
-    from quota_ops.store.run.folder import RunFolder  # noqa: PLC0415 - a command has it already
+    from quota_ops.store.run.folder import RunFolder  # a command has it already
 
     began, failures = time.monotonic(), dict[Place, InvalidInput]()
     done: Iterable[Place] = ()

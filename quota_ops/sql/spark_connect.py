@@ -40,8 +40,8 @@ def connect(address: str, settings: Mapping[str, str]) -> Iterator[SparkSession]
     """
     server = hide_token(address)
     try:
-        from pyspark.sql.connect.client.retries import DefaultPolicy  # noqa: PLC0415 - optional
-        from pyspark.sql.connect.session import SparkSession as Session  # noqa: PLC0415 - optional
+        from pyspark.sql.connect.client.retries import DefaultPolicy  # optional
+        from pyspark.sql.connect.session import SparkSession as Session  # optional
     except ImportError as error:
         raise MissingTool(
             f"a session on {server} needs a package that is missing: {error}",

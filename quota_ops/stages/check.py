@@ -31,8 +31,8 @@ def read_clients(policy: Policy, cluster_folder: Path) -> "pa.Table | None":
     """
     if not policy.inventory_in_git:
         return None
-    from quota_ops.sql.embedded_effects import read_inventory  # noqa: PLC0415 - DuckDB
-    from quota_ops.sql.inventory import find_inventory  # noqa: PLC0415 - rarely needed
+    from quota_ops.sql.embedded_effects import read_inventory  # DuckDB
+    from quota_ops.sql.inventory import find_inventory  # rarely needed
 
     place = open_place(cluster_folder.absolute())
     return read_inventory(find_inventory(place.below(policy.inventory_in_git)))

@@ -21,7 +21,7 @@ def delay_schedule(schedule: str, name: str, longest: timedelta) -> str:
     Each time stays in its hour: "0 6 * * *" may become "17 6 * * *", and "*/30 * * * *" may become
     "7,37 * * * *". A schedule of every minute stays as it is.
     """
-    from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
+    from croniter import croniter  # half as long as all of check; rarely needed
 
     fields = PRESETS.get(schedule, schedule)
     minutes = croniter.expand(fields)[0][0]
@@ -48,7 +48,7 @@ def last_start(cron: str, zone: str, now: datetime) -> datetime:
     A local time that occurs twice counts the first time; one that the clocks skip counts when
     they skip it. ValueError if there is none, for example on the 31st of February.
     """
-    from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
+    from croniter import croniter  # half as long as all of check; rarely needed
 
     clocks = find_zone(zone)
     local = now.replace(microsecond=0).astimezone(clocks)
@@ -64,7 +64,7 @@ def last_start(cron: str, zone: str, now: datetime) -> datetime:
 
 def next_start(schedule: str, now: datetime) -> datetime:
     """Return the first time after `now` of a cluster's schedule, which is in UTC."""
-    from croniter import croniter  # noqa: PLC0415 - half as long as all of check; rarely needed
+    from croniter import croniter  # half as long as all of check; rarely needed
 
     found: datetime = croniter(PRESETS.get(schedule, schedule), now).get_next(datetime)
     return found

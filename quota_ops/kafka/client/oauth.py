@@ -36,7 +36,7 @@ def get_token(connection: Connection) -> str:
 
     Raises Unreachable, LoginFailed.
     """
-    from quota_ops.kafka.client.token_request import request_token  # noqa: PLC0415 - few connections need it
+    from quota_ops.kafka.client.token_request import request_token  # few connections need it
 
     settings = connection.properties.items()
     identity = frozenset(setting for setting in settings if setting[0].startswith(TOKEN_SETTINGS))

@@ -91,7 +91,7 @@ def read_subject(pem: str) -> str | None:
     `ssl.principal.mapping.rules` may still map it to another name. Source: X500Principal.getName,
     which DefaultKafkaPrincipalBuilder calls.
     """
-    from cryptography import x509  # noqa: PLC0415 - few connections have a certificate
+    from cryptography import x509  # few connections have a certificate
 
     try:
         subject = x509.load_pem_x509_certificate(pem.encode()).subject

@@ -48,7 +48,7 @@ def resolve_settings(entries: Sequence[Entry], source: str, folder: Path | None)
 def _rename_entries(entries: Sequence[Entry]) -> Sequence[Entry]:
     if not any(entry.name.startswith(JAVA_NAMES) for entry in entries):
         return entries
-    from quota_ops.kafka.connection.java_settings import translate_settings  # noqa: PLC0415 - few files are Java's
+    from quota_ops.kafka.connection.java_settings import translate_settings  # few files are Java's
 
     return translate_settings(entries)
 
@@ -57,7 +57,7 @@ def _read_java_entries(text: str, source: str) -> list[Entry]:
     """Return the entries of a file of Kafka's Java clients; an empty list for any other file."""
     if not any(name in text for name in JAVA_NAMES):
         return []
-    from quota_ops.kafka.connection import java_properties  # noqa: PLC0415 - few files are Java's
+    from quota_ops.kafka.connection import java_properties  # few files are Java's
 
     if not any(name.startswith(JAVA_NAMES) for name in java_properties.list_java_names(text)):
         return []
@@ -69,7 +69,7 @@ def _find_setting(entry: Entry) -> Setting:
     setting = SETTINGS.get(ALIASES.get(name, name))
     if setting is not None:
         return setting
-    from difflib import get_close_matches  # noqa: PLC0415 - only for an error
+    from difflib import get_close_matches  # only for an error
 
     near = get_close_matches(name, [*SETTINGS, *ALIASES], n=1, cutoff=0.75)
     hint = f"Did you mean {near[0]}?" if near else f"The known settings are {', '.join(SETTINGS)}."

@@ -51,7 +51,7 @@ def can_play() -> bool:
 
 def main() -> None:
     """Play the month, and print each day when it is over; exits with 1 if a run fails."""
-    import time_machine  # noqa: PLC0415 - a library for development
+    import time_machine  # a library for development
 
     connection = find_connection("demo")
     morning = datetime.now(UTC).replace(hour=6, minute=0, second=0, microsecond=0)

@@ -45,7 +45,7 @@ class Narration:
     def show_screen(self, *screen: Line | Table) -> None:
         """Show lines and tables."""
         if sys.stdout.isatty():
-            from quota_ops.report.text.terminal import show  # noqa: PLC0415 - rich, not for a pipe
+            from quota_ops.report.text.terminal import show  # rich, not for a pipe
 
             show(screen)
         else:
@@ -65,9 +65,9 @@ class Narration:
             self.show_text(f"{text} ...", Tone.CONTEXT)
             yield lambda _now: None
             return
-        from rich import progress  # noqa: PLC0415 - not for a pipe
+        from rich import progress  # not for a pipe
 
-        from quota_ops.report.text.terminal import console  # noqa: PLC0415 - rich
+        from quota_ops.report.text.terminal import console  # rich
 
         columns = (
             progress.TextColumn(MARGIN[:-1]),

@@ -57,7 +57,7 @@ def draw_chart(numbers: DailyNumber, tone: str) -> Markup:
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - a line has two ends
         return _markup("")
-    from leather import Chart  # noqa: PLC0415 - 40 modules, for pages with days
+    from leather import Chart  # 40 modules, for pages with days
 
     chart: Any = Chart()
     chart.add_line(known, stroke_color="currentColor", width=2)
@@ -77,7 +77,7 @@ def draw_sparkline(numbers: DailyNumber, tone: str) -> Markup:
     known = numbers.known
     if len(known) < 2:  # noqa: PLR2004 - as above
         return _markup("")
-    from leather import Line, Linear, Series, Temporal  # noqa: PLC0415 - as above
+    from leather import Line, Linear, Series, Temporal  # as above
 
     days = Temporal(known[0][0], known[-1][0])
     shape: Any = Line(stroke_color="currentColor", width=1.5)

@@ -80,7 +80,7 @@ def _count_clients(folder: RunFolder, others: Sequence[Difference]) -> None:
     policy = folder.policy()
     is_missing = policy.inventory_in_git and not folder.has(INVENTORY.file)
     if policy.inventory is not None and not (is_missing and folder.has(ROLLBACK)):
-        from quota_ops.sql.embedded_effects import EmbeddedEffects  # noqa: PLC0415 - DuckDB
+        from quota_ops.sql.embedded_effects import EmbeddedEffects  # DuckDB
 
         try:
             targets = {row.id: row.target for row in others}

@@ -187,7 +187,7 @@ def _number_batches(writes: Sequence[Difference]) -> list[Difference]:
     if len({row.entity for row in writes}) == 1:
         numbers: dict[Key, int | None] = dict.fromkeys((row.id for row in writes), 1)
     else:
-        from quota_ops.sql.embedded import number_batches  # noqa: PLC0415 - DuckDB
+        from quota_ops.sql.embedded import number_batches  # DuckDB
 
         rows = read_rows(DIFFERENCES, number_batches(from_rows(DIFFERENCES, writes)))
         numbers = {row.id: row.batch for row in rows}

@@ -318,7 +318,7 @@ def _simulate(
     end: datetime,
 ) -> dict[str, Delays | str]:
     """Return the delays of each group by its entity, or why they are not known."""
-    from quota_ops.sql.embedded_usage import find_delays  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import find_delays  # DuckDB
 
     time = Time(end - timedelta(days=DAYS), end)
     rows: dict[str, list[DelayRow]] = {str(group.entity): [] for group in groups}

@@ -40,7 +40,7 @@ def read_samples(
     source: UsageSource, key: str, series: Collection[SeriesNames], time: Time
 ) -> Samples:
     """Return the use of some series of a key on all brokers; UseUnknown if it cannot be read."""
-    from quota_ops.usage.samples import (  # noqa: PLC0415 - an HTTP client
+    from quota_ops.usage.samples import (  # an HTTP client
         find_throttled_series,
         has_unnamed,
         list_brokers,
@@ -160,7 +160,7 @@ def _find_usage(folder: RunFolder, plan: Plan, earlier: EarlierRuns) -> UsagePol
 
 def read_past_use(store: RunStore, cluster_id: str, now: datetime) -> PastUse:
     """Return the highest use of each series on the recorded ones of the last seven days."""
-    from quota_ops.sql.embedded_usage import open_digests  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import open_digests  # DuckDB
 
     digests = find_digests(store, cluster_id, list_past_days(now, DAYS))
     highest: dict[str, dict[SeriesNames, float]] = defaultdict(dict)

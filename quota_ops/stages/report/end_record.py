@@ -57,7 +57,7 @@ def record_end(
         return None
     sent = messages(audit_record(report, number), list_changes(report))
     try:
-        from quota_ops.kafka.audit_topic import produce  # noqa: PLC0415 - only with a topic
+        from quota_ops.kafka.audit_topic import produce  # only with a topic
 
         found = find_audit(os.environ.get(CONNECTION) or folder.policy().connection)
         failure = produce(found, topic, report.cluster_id or report.cluster, sent)

@@ -51,7 +51,7 @@ def open_recorded(
 def _open_parts(
     digests: Mapping[str, Place], past: PastQuotas, *, by_day: bool
 ) -> "Iterator[RecordedDays]":
-    from quota_ops.sql.embedded_usage import open_digests  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import open_digests  # DuckDB
 
     parts = _divide([*digests], past, by_day=by_day)
     numbers = {day: number for number, part in enumerate(parts) for day in part.days}
@@ -78,7 +78,7 @@ class RecordedDays(NamedTuple):
 
     def read_uses(self, key: str, measured: Iterable[SeriesUse] = ()) -> list[SeriesUse]:
         """Return the use of a key on these days and in other times together, by their spans."""
-        from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
+        from quota_ops.sql.embedded_usage import SpanRow  # DuckDB
 
         numbers: dict[tuple[SeriesNames, Span], int] = {}
         rows: list[SpanRow] = []
@@ -101,7 +101,7 @@ class RecordedDays(NamedTuple):
         self, wanted: Collection[tuple[str, SeriesNames]]
     ) -> dict[tuple[str, SeriesNames, str, str], float]:
         """Return the p95 of some series by key, names, broker and day; parts have to be days."""
-        from quota_ops.sql.embedded_usage import SpanRow  # noqa: PLC0415 - DuckDB
+        from quota_ops.sql.embedded_usage import SpanRow  # DuckDB
 
         rows = [
             SpanRow(*series, series.part)
@@ -156,7 +156,7 @@ def _read_rates(
     digests: Mapping[str, Place], wanted: Collection[SeriesNames] | None = None
 ) -> dict[tuple[str, SeriesNames], float]:
     """Return the p95 of all or the wanted series in all of these days, on its busiest broker."""
-    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # noqa: PLC0415 - DuckDB
+    from quota_ops.sql.embedded_usage import SpanRow, open_digests  # DuckDB
 
     rates: dict[tuple[str, SeriesNames], float] = {}
     with open_digests([*digests.values()], dict.fromkeys(digests, 0), wanted) as recorded:

@@ -31,7 +31,7 @@ def find_throttled(
 
     Raises UseUnknown if it cannot be read within `patience` seconds a query.
     """
-    from quota_ops.usage.overview import read_throttle_times  # noqa: PLC0415 - an HTTP client
+    from quota_ops.usage.overview import read_throttle_times  # an HTTP client
 
     up, waits = read_throttle_times(source, now, patience)
     matched = match_brokers(up, brokers)

@@ -102,7 +102,7 @@ def open_client(bucket: str) -> "Client":
     obstore, and InvalidInput if the address or a variable is not valid.
     """
     try:
-        from obstore.store import from_url  # noqa: PLC0415 - optional, and 100 ms
+        from obstore.store import from_url  # optional, and 100 ms
     except ImportError:
         raise MissingTool(
             f"{bucket} is an object store, which needs the library obstore",
@@ -137,8 +137,8 @@ def open_client(bucket: str) -> "Client":
 def _provide_profile(profile: str) -> "Boto3CredentialProvider":
     """Return the provider of credentials of an AWS profile: keys, a role, SSO or a process."""
     try:
-        from botocore.exceptions import BotoCoreError  # noqa: PLC0415 - optional, and slow
-        from obstore.auth.boto3 import Boto3CredentialProvider  # noqa: PLC0415 - as above
+        from botocore.exceptions import BotoCoreError  # optional, and slow
+        from obstore.auth.boto3 import Boto3CredentialProvider  # as above
     except ImportError:
         raise MissingTool(
             f"AWS_PROFILE is {profile}, and reading profiles needs the library boto3",
@@ -156,7 +156,7 @@ def _provide_profile(profile: str) -> "Boto3CredentialProvider":
 
 def client_errors() -> tuple[type[Exception], ...]:
     """Return the types of error that a client raises."""
-    from obstore.exceptions import BaseError  # noqa: PLC0415 - optional
+    from obstore.exceptions import BaseError  # optional
 
     return (BaseError, FileNotFoundError, ValueError)
 

@@ -185,8 +185,8 @@ def open_place(address: str | PathLike[str]) -> Place:
     found = parse_address(str(address))
     if found is None:
         return LocalPlace(find_key(address))
-    from quota_ops.store.places.object_client import open_client  # noqa: PLC0415 - for buckets only
-    from quota_ops.store.places.objects import ObjectPlace  # noqa: PLC0415 - as above
+    from quota_ops.store.places.object_client import open_client  # for buckets only
+    from quota_ops.store.places.objects import ObjectPlace  # as above
 
     open_client(found.bucket)
     return ObjectPlace(found.key, found.bucket)
@@ -258,7 +258,7 @@ def store_of(run: Place, named: str | None = None) -> RunStore:
 
 
 def _usual() -> PathLike[str]:
-    from platformdirs import user_state_path  # noqa: PLC0415 - only where no place was named
+    from platformdirs import user_state_path  # only where no place was named
 
     return user_state_path("quota-ops") / "store"
 
