@@ -111,15 +111,14 @@ _ALL = (
         NOT_NFC,
         _WARNING,
         _FILES,
-        "a name that looks like another: not in Unicode's usual form (NFC), or in two alphabets",
-        "A letter such as é can be written as one character or as two; both look the same. So do "
-        "the a of the Latin and of the Cyrillic alphabet.",
+        "a name that looks like another: letters in an unusual form, or of two alphabets",
+        "A letter such as é can be written as one character or as two (NFC has one); both look "
+        "the same. So do the Latin, the Cyrillic and the fullwidth a.",
         "Kafka compares bytes: the quota does not apply to a client that writes the other form.",
         """\
 - user: "Rene\\u0301"
   limits: {producer_byte_rate: 10 MiB}""",
-        "Write the name in NFC, as keyboards do. Silence the finding if clients use the other "
-        "form.",
+        "Write the name as keyboards do. Silence the finding if clients use the other form.",
     ),
     Code(
         MIXED_UNITS,

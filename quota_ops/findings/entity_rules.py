@@ -3,8 +3,8 @@
 import json
 import re
 from collections.abc import Iterator
-from unicodedata import is_normalized, normalize
 from unicodedata import name as name_of
+from unicodedata import normalize
 
 from quota_ops.findings import codes
 from quota_ops.model.finding import Finding
@@ -108,8 +108,8 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
 def _of_letters(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     """Yield a finding for each way in which a name is not the one that its reader sees."""
     written = f"{entity} is {json.dumps(name)}"
-    if not is_normalized("NFC", name):
-        usual = json.dumps(normalize("NFC", name))
+    if not name.isascii() and (plain := normalize("NFC", "".join(map(_plain, name)))) != name:
+        usual = json.dumps(plain)
         message = f"{written}, which looks like {usual} but is another {kind} to Kafka."
         yield codes.NOT_NFC, message, f"Write {usual}, unless clients use the other form."
     for word in _WORDS.findall(name):
@@ -126,6 +126,13 @@ def _of_letters(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
         if is_visible(meant):
             remedy = f"If you mean a backslash, write {kind}: {json.dumps(meant)}."
         yield codes.AROUND_NAME, message, remedy
+
+
+def _plain(letter: str) -> str:
+    """Return the ASCII letter or digit of which this is a form, such as a fullwidth one, or it."""
+    plain = normalize("NFKC", letter)
+    is_form = letter.isalnum() and (plain.isalpha() or letter.isdecimal())  # no ™, and no ²
+    return plain if is_form and plain.isascii() else letter
 
 
 def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
