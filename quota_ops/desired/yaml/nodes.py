@@ -173,10 +173,12 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
         )
     line = min(mark.line, len(source.lines) - 1)
     column = mark.column if line == mark.line else len(source.lines[line])
-    if message == _COLON and (tight := _tight_colon(source.lines[:line])):
+    if message == _COLON and (tight := _find_on_last(_TIGHT, source.lines[:line])):
         line, column = tight
         message, remedy = "A space is missing after this colon.", "Add it: user: alice."
-    if "parsing a flow" in complaint and (hiding := _find_comment(before)):
+    hiding = _find_on_last(_HIDING, before) if "parsing a flow" in complaint else None
+    shown = before[hiding[0]][: hiding[1]] if hiding else ""
+    if hiding and sum(map(shown.count, "[{")) > sum(map(shown.count, "]}")):
         line, column = hiding
         message = "Here begins a comment, and the brackets in it close nothing."
         remedy = "Move the comment behind the last bracket, or to a line of its own."
@@ -184,25 +186,14 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
 
 
 _TIGHT = re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])")
+_HIDING = re.compile(r"[^#\"']*\s(#).*[\]}]")
 
 
-def _tight_colon(lines: Sequence[str]) -> tuple[int, int] | None:
-    """Find a colon without a space on the last line that is not blank: its line and column."""
-    last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), None)
-    found = None if last is None else _TIGHT.match(lines[last])
+def _find_on_last(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, int] | None:
+    """Find the group of a pattern on the last line that is not blank: its line and column."""
+    last = max((at for at, line in enumerate(lines) if line.strip()), default=None)
+    found = None if last is None else pattern.match(lines[last])
     return (last, found.start(1)) if last is not None and found else None
-
-
-_HIDING = re.compile(r"([^#\"']*)\s(#).*[\]}]")
-
-
-def _find_comment(lines: Sequence[str]) -> tuple[int, int] | None:
-    """Find a comment on the last line that is not blank if it hides a closing bracket."""
-    last = next((at for at in reversed(range(len(lines))) if lines[at].strip()), 0)
-    found = _HIDING.match(lines[last])
-    if found is None or len(re.findall(r"[\[{]", found[1])) <= len(re.findall(r"[\]}]", found[1])):
-        return None
-    return last, found.start(2)
 
 
 def _refuse_hidden(source: Source) -> bool:
