@@ -73,6 +73,7 @@ def check_files(
         of_terms,
         _check_capacity(cluster, quotas),
         _check_ceilings(cluster, quotas),
+        _check_named(cluster),
         _find_placeholders(cluster.source, cluster.owner_nodes),
     )
     return tuple(mark_silenced(found, silences)), silences
@@ -406,14 +407,36 @@ _PLACEHOLDER = "@OWNER/"
 """What the code owners begin with that `quota-ops init` writes."""
 
 
+_EXACT = {"users": USER, "client_ids": CLIENT_ID}
+_NAMED = {**_EXACT, "user_prefixes": USER, "client_id_prefixes": CLIENT_ID}
+"""The fields of an owner that have names, and the type of these."""
+
+
 def _list_owned_names(source: Source, nodes: Nodes) -> dict[tuple[str, str], str]:
     """Return the place of each user and client id that is listed by its exact name."""
-    kinds = {"users": USER, "client_ids": CLIENT_ID}
-    found = ((claim, node) for (_, claim), node in nodes.items() if claim and claim.field in kinds)
     return {
-        (kinds[claim.field], claim.text): f"{source.name}:{node.start_mark.line + 1}"
-        for claim, node in found
+        (_EXACT[claim.field], claim.text): f"{source.name}:{node.start_mark.line + 1}"
+        for (_, claim), node in nodes.items()
+        if claim and claim.field in _EXACT
     }
+
+
+def _check_named(cluster: ClusterFile) -> Iterator[Finding]:
+    """Yield the findings about names under owners and protect: they would match no client."""
+    owned = (
+        (_NAMED[claim.field], claim.text, node)
+        for (_, claim), node in cluster.owner_nodes.items()
+        if claim and claim.field in _NAMED
+    )
+    protected = (
+        (part.type, part.name, node)
+        for entry, node in cluster.protect.items()
+        for part in entry.parts
+        if part.name is not None and part.type != IP
+    )
+    for kind, name, node in chain(owned, protected):
+        for finding in check_names(Entity.of({kind: name})):
+            yield finding._replace(place=cluster.source.locate(cluster.source.find_span(node)))
 
 
 def _find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
