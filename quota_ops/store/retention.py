@@ -104,10 +104,10 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
     not yet verified is then unknown.
     """
     return (
-        *_expired_runs(store, before),
         *_expired_overviews(store, before),
         *_expired_numbers(store),
         *_expired_records(store, before),
+        *_expired_runs(store, before),  # last: each is claimed, for which a full store has no room
     )
 
 

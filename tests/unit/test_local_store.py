@@ -61,7 +61,8 @@ except InvalidInput as error:
 
     assert ended.stderr == (
         f"{place} cannot be written: File too large\n"
-        "  Free some space there (quota-ops prune removes old runs), or move the run store.\n"
+        "  Free some space there (quota-ops prune --keep 1h removes the runs before the last "
+        "hour), or move the run store.\n"
     )
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {
         "old": b"old",
@@ -106,7 +107,7 @@ def test_a_store_that_is_moved_does_not_begin_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "said"),
     [
-        (errno.ENOSPC, "Free some space there (quota-ops prune removes old runs), or move the run"),
+        (errno.ENOSPC, "Free some space there (quota-ops prune --keep 1h removes the runs before"),
         (errno.EACCES, "Give the user of this process permission to read and write there."),
         (errno.EROFS, "Make its file system writable again, or move the run store."),
         (errno.EISDIR, "/store/x is in the way: move it elsewhere, or correct the path."),

@@ -2,7 +2,7 @@
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -97,15 +97,27 @@ def test_runs_of_a_clock_that_was_ahead_do_not_age_the_others(store: RunStore) -
     assert shown == [True, True, True, False]
 
 
+def test_a_store_that_was_filled_today(store: RunStore) -> None:
+    """The command that a full disk is answered with removes runs of the same day."""
+    for number, minutes in enumerate((150, 100, 50, 0), 1):
+        began = iso_utc(datetime.now(UTC) - timedelta(minutes=minutes))
+        leave(store, f"run-{number}", began, number, plan={"digest": "a"})
+
+    command = ["prune", "--keep", "1h", "--run-store", str(store.root), "--format", "json"]
+    ended = json.loads(CliRunner().invoke(cli.main, command).stdout)
+
+    assert [Path(run["path"]).name for run in ended["expired"]] == ["run-1", "run-2"]
+
+
 @pytest.mark.parametrize(
     ("keep", "message"),
     [
-        ("12h", "--keep 12h is less than a day"),
+        ("59m", "--keep 59m is less than an hour"),
         ("soon", "--keep 'soon' is not a duration: write, for example, 30m, 2h or 1d12h"),
     ],
 )
 def test_a_length_of_time_that_cannot_be(keep: str, message: str, store: RunStore) -> None:
-    """A run of the last day may still be writing, so a shorter time is rejected."""
+    """A run of the last hour may still be working, so a shorter time is rejected."""
     ended = CliRunner().invoke(cli.main, ["prune", "--keep", keep, "--run-store", str(store.root)])
 
     assert ended.exit_code == 2

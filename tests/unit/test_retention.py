@@ -182,7 +182,8 @@ def test_what_no_run_recorded_stays(store: RunStore) -> None:
     RunFolder(store.overviews / "drift").write_json("run.json", {"started": OLD})
     on_disk(store.overviews / "drift" / "report.html").write_text("recorded")
     on_disk(store.overviews / "drift" / "why.md").write_text("mine")
-    kept = f"because no run recorded them: 6 files, for example {path}/attempt-0001/mail.txt\n"
+    note = store.overviews / "drift" / "why.md"
+    kept = f"because no run recorded them: 6 files, for example {note}\n"
     arguments = ["prune", "--keep", "90d", "--run-store", str(store.root)]
 
     shown = CliRunner().invoke(cli.main, arguments)

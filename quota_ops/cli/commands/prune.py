@@ -13,7 +13,7 @@ from quota_ops.cli.console import show_result
     "--keep",
     required=True,
     metavar="TIME",
-    help="Keep every run that began within this time (90d) before the newest one; at least 1d.",
+    help="Keep every run that began within this time (90d) before the newest one; at least 1h.",
 )
 @click.option("--dry-run", is_flag=True, help="List what would be removed, and remove nothing.")
 @options.run_store
@@ -43,10 +43,10 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
         kept = parse_duration(keep)
     except ValueError as error:
         raise InvalidInput(f"--keep {error}") from None
-    if kept < timedelta(days=1):
+    if kept < timedelta(hours=1):
         raise InvalidInput(
-            f"--keep {keep} is less than a day",
-            "Use at least 1d: a younger run may still be working.",
+            f"--keep {keep} is less than an hour",
+            "Use at least 1h: a younger run may still be working.",
         )
     now = datetime.now(UTC)
     store = find_run_store(run_store)

@@ -241,7 +241,8 @@ def remedy(error: OSError) -> str | None:
     match error.errno:
         case errno.ENOSPC | errno.EDQUOT | errno.EFBIG:
             return (
-                "Free some space there (quota-ops prune removes old runs), or move the run store."
+                "Free some space there (quota-ops prune --keep 1h removes the runs before the last "
+                "hour), or move the run store."
             )
         case errno.EROFS:
             return "Make its file system writable again, or move the run store."
