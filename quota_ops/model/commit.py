@@ -75,6 +75,9 @@ class Changes(Struct, frozen=True):
     """The commit that was applied last, if the commit that is checked out does not contain it."""
     uncompared: str | None = None
     """That commit, if it is unknown whether that one contains it: in a shallow clone."""
+    has_own: bool = True
+    """Whether the repository has the commit that a person passed; if not, none is compared with it.
+    """
 
 
 def rollback_of(run: str) -> str:

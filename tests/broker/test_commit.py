@@ -220,6 +220,26 @@ def test_a_branch_that_is_checked_into_an_earlier_run(repository: Lab) -> None:
     assert f"does not contain {last[:7]}, which was applied last" in plan.stdout, plan.stderr
 
 
+def test_a_given_commit_that_the_repository_does_not_have(repository: Lab) -> None:
+    """The run that records it says so, and later ones are compared with the one applied before."""
+    assert repository.call("reconcile", "demo").returncode == 0
+    first = head(repository.folder)
+    repository.desire(SECOND)
+    commit_all(repository.folder.parent)
+    given = repository.call("reconcile", "demo", "--commit", "v1.2")
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+    later = repository.call("plan", "demo")
+    git(repository.folder, "checkout", "--quiet", "--orphan", "other")
+    other = commit_all(repository.folder.parent)
+    beside = repository.call("plan", "demo")
+
+    note = "This repository has no commit v1.2, so later runs are not compared with it"
+    assert (given.returncode, note in given.stdout) == (0, True)
+    assert (later.returncode, note in later.stdout, "unknown" in later.stdout) == (0, False, False)
+    assert f"commit {other[:7]} does not contain {first[:7]}, which was applied" in beside.stdout
+
+
 def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:
     """A branch that lacks the last applied commit does not count as applied while it is held."""
     first = head(repository.folder)

@@ -109,8 +109,11 @@ def list_changes(
     paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
     lacks: str | None = None
     uncompared: str | None = None
+    has_own = True
     try:
         lacks, uncompared = _find_missing(repository, provenance, applied, equal, bundle)
+        is_given = provenance.source is CommitSource.GIVEN
+        has_own = own is None or not is_given or repository.has(own)
         if own is None:
             failure = unknown
         elif since is not None and not is_git(since):
@@ -122,7 +125,8 @@ def list_changes(
             found = repository.commits_since(since, repository.resolve(own), paths)
     except GitFailed as error:
         failure = error.message
-    return Changes(since, tuple(found[:MOST_COMMITS]), len(found), failure, lacks, uncompared)
+    commits = tuple(found[:MOST_COMMITS])
+    return Changes(since, commits, len(found), failure, lacks, uncompared, has_own)
 
 
 def _find_missing(
@@ -135,12 +139,16 @@ def _find_missing(
     """Return the commit that was applied last, if it is not in the history of the files.
 
     First if that is certain, second if it is unknown. A commit that a person passed is compared
-    with nothing, so the one that is checked out counts.
+    with nothing, so the one that is checked out counts. Nothing is compared with a name that is no
+    commit of the repository: the one applied before it counts.
     """
     is_given = provenance.source is CommitSource.GIVEN and bundle is None
     own = "HEAD" if is_given else provenance.commit or provenance.base
-    last = next(filter(is_git, reversed(applied)), None)
-    if own is None or last is None:
+    if own is None:
+        return None, None
+    commits = filter(is_git, reversed(applied))
+    last = next((commit for commit in commits if repository.may_have(commit)), None)
+    if last is None:
         return None, None
     is_certain = True
     for commit in (last, *filter(is_git, equal)):

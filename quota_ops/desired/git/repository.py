@@ -195,15 +195,20 @@ class Repository(Struct, frozen=True):
     def contains(self, commit: str, other: str) -> bool | None:
         """Return whether a commit contains another; None if a shallow clone cannot tell.
 
-        Nor is it known of a name that the repository does not have. Without `commit` it is False.
+        It does not if the repository lacks the first.
         """
         if self.has(other):
             beside = ("rev-list", "--count", "--max-count=1", f"{commit}..{other}")
             if self._run(*beside, accepted=(0, _FATAL)).strip() == b"0":
                 return True
-        elif not _COMMIT_ID.fullmatch(other):
-            return None
         return None if self.is_shallow() else False
+
+    def may_have(self, name: str) -> bool:
+        """Return whether a name may be a commit: whole ids are, even where history was rewritten.
+
+        So is every name in a shallow clone, which lacks tags and branches.
+        """
+        return bool(_COMMIT_ID.fullmatch(name)) or self.has(name) or self.is_shallow()
 
     def has(self, commit: str) -> bool:
         """Return whether the repository has a commit."""

@@ -8,6 +8,7 @@ from quota_ops.model.clusters.cluster_facts import Absent, ClusterFacts, Metadat
 from quota_ops.model.commit import short
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
+from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import Action, Difference
 from quota_ops.model.quotas.entity import ENTITY_TYPES, Entity
@@ -317,12 +318,19 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
 
 
 def _describe_uncompared(report: Report) -> Iterator[str]:
-    """Yield that it is unknown whether an applied commit would be undone, if rows are written."""
-    last = report.changes and report.changes.uncompared
-    if last and report.plan and report.plan.writes:
+    """Yield which commits are not compared, if rows are written: one might be undone unseen."""
+    changes = report.changes
+    if changes is None or report.plan is None or not report.plan.writes:
+        return
+    if changes.uncompared:
         yield (
-            f"It is unknown whether {short(last)}, which was applied last, is in the history of "
-            "these files: fetch all of it (git fetch --unshallow)."
+            f"It is unknown whether {short(changes.uncompared)}, which was applied last, is in the "
+            "history of these files: fetch all of it (git fetch --unshallow)."
+        )
+    if not changes.has_own:
+        yield (
+            f"This repository has no commit {report.provenance.commit}, so later runs are not "
+            f"compared with it (guard {Guard.WENT_BACK})."
         )
 
 
