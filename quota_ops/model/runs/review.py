@@ -187,6 +187,18 @@ class ClusterReview(Struct, frozen=True, eq=False):
         )
 
     @property
+    def earlier_findings(self) -> tuple[Finding, ...]:
+        """The findings of quotas that the branch changes, if they are neither new nor silenced."""
+        changed, new = {key.entity for key in self.declared}, self.findings
+        return tuple(
+            finding
+            for finding in (self.report.findings if self.report else ())
+            if finding.silenced is None
+            if finding.entity in changed and finding not in new
+            if finding.key is None or Key(finding.entity, finding.key) in self.declared
+        )
+
+    @property
     def has_new_later(self) -> bool:
         """Whether a quota gets a value later that the merge base does not declare now."""
         return not all(change.is_restored for change in self.later_changes)

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from quota_ops.model.commit import short
-from quota_ops.model.finding import Problem
+from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.plan import SHORT, cuts_a_client
 from quota_ops.model.quotas.difference import Action, Kind
@@ -58,7 +58,8 @@ def list_paragraphs(review: ClusterReview, links: Links | None) -> Iterator[str]
     yield from _merged(split_rows(review))
     yield from _overriding(review)
     yield from _needs(review)
-    yield from _findings(review, links)
+    yield from _findings(review, links, "new", review.findings)
+    yield from _findings(review, links, "earlier", review.earlier_findings)
     yield from _notes(review)
 
 
@@ -275,10 +276,11 @@ def _list_places(review: ClusterReview, guard: GuardFinding) -> str:
 _PLACES = 3
 
 
-def _findings(review: ClusterReview, links: Links | None) -> Iterator[str]:
-    found = review.findings
+def _findings(
+    review: ClusterReview, links: Links | None, when: str, found: Sequence[Finding]
+) -> Iterator[str]:
     if found:
-        yield findings_heading(counted(len(found), "new finding"))
+        yield findings_heading(counted(len(found), f"{when} finding"))
     for finding in found[:FEW]:
         where = code(finding.where)
         if links and finding.place:
