@@ -1,6 +1,7 @@
 """The names of entities: any text that the protocol allows, and addresses in canonical form."""
 
-from ipaddress import IPv6Address, ip_address, ip_network
+import re
+from ipaddress import IPv6Address, ip_address
 
 import yaml
 
@@ -17,6 +18,9 @@ from quota_ops.model.quotas.entity import DEFAULT_TEXT, IP, MAX_NAME_BYTES
 from quota_ops.model.quotas.filter import FilterPart, Match
 
 _DEFAULT = f"{{{DEFAULT}: true}}"
+_HOST = re.compile(r"[g-z]|^[^:]*[a-f][^:]*$", re.IGNORECASE)
+"""What has letters that no address has."""
+_RANGE = re.compile(r"[-*]|./")
 
 
 def read_part(kind: str, node: yaml.Node) -> tuple[str, str | None]:
@@ -132,8 +136,11 @@ def require_canonical(name: str) -> None:
 def _instead(name: str) -> str:
     if name == "*":
         return f"To limit every address without its own quota, write {IP}: {_DEFAULT}."
-    try:
-        ip_network(name, strict=False)
-    except ValueError:
+    if _HOST.search(name):
         return "Write it in digits: brokers may resolve a host name differently, or not at all."
-    return "Kafka limits single addresses and the default, not ranges."
+    if _RANGE.search(name):
+        return "Kafka limits single addresses and the default, not ranges."
+    return (
+        "Write four numbers up to 255, as in 10.20.0.7, or an IPv6 address: without leading zeros, "
+        "port, brackets and spaces."
+    )
