@@ -75,7 +75,7 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str:
         remedy = f"Did you mean {meant}?"
     elif text in LIMITS.fields and "limits" in shape.fields:
         remedy, meant = "Move it under limits, indented further.", "limits"
-    elif shape is LIMITS and text[:1].isdecimal():
+    elif text[:1].isdecimal():
         remedy = "In { } a comma ends the value: write 1000 or 1.5 MiB, not 1,000 or 1,5 MiB."
     source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
     return meant
