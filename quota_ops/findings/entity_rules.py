@@ -26,7 +26,8 @@ _AROUND = f" {CURLY}{_STRAIGHT}"
 _WORDS = re.compile(r"[^\W\d_]+")
 _ALPHABETS = {"Latin", "Greek", "Cyrillic", "Armenian", "Cherokee", "Coptic"}
 """Alphabets with letters that look the same; Unicode's names of letters begin with them."""
-_BACKSLASHES = str.maketrans({json.loads(f'"\\{char}"'): f"\\{char}" for char in "bfnrt"})
+_ESCAPED = "\a\b\t\n\v\f\r\x1b\x85\u2028\u2029"
+_BACKSLASHES = str.maketrans(dict(zip(_ESCAPED, map("\\{}".format, "abtnvfreNLP"), strict=True)))
 """What `"CORP\\nina"` was meant to have where YAML reads a line break."""
 _LISTED = re.compile(r"\s*[;|]\s*|\s*,\s+|\s+and\s+")
 _PATTERNS = (_STAR, "?", "${")

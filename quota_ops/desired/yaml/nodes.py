@@ -57,6 +57,10 @@ LOADER = flat(getattr(yaml, "CBaseLoader", yaml.BaseLoader))
 
 _QUOTE = ("Text without quotes cannot start with CHAR.", "Put it in quotes.")
 _COLON = "YAML does not allow a colon here."
+_ESCAPE = (
+    "In double quotes, a backslash begins an escape, and YAML does not know this one.",
+    "Write the backslash twice, or the text in single quotes.",
+)
 _COMPLAINTS = {
     "nested too deep": (f"This is nested more than {MAX_DEPTH} levels deep.", "Use fewer levels."),
     "too many values": (
@@ -70,6 +74,9 @@ _COMPLAINTS = {
     "undefined alias": _QUOTE,
     "alphabetic or numeric character": _QUOTE,
     "cannot start any token": _QUOTE,
+    "unknown escape": _ESCAPE,
+    "hexdecimal": _ESCAPE,
+    "hexadecimal": _ESCAPE,
     "mapping values are not allowed": (
         _COLON,
         'Indent all fields of a level equally, and quote text that contains ": ".',
