@@ -109,7 +109,8 @@ def _explain_zone(text: str) -> str | None:
         return None
     if not zone[:1].isalpha():
         return None
-    close = get_close_matches(zone, available_timezones(), n=1)
+    # CEST is as near to EST as a slip, and seven hours from it.
+    close = [] if zone.isupper() else get_close_matches(zone, available_timezones(), n=1)
     meant = f"perhaps {close[0]}" if close else "write, for example, Europe/Berlin or +01:00"
     return f"has the time zone {zone}, which is not known: {meant}"
 
