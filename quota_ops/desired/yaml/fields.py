@@ -1,5 +1,6 @@
 """The fields of a mapping: each known, each set once, and none missing."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
@@ -117,8 +118,14 @@ def read_value(
     try:
         return read(field.name.value, field.value)
     except Misread as wrong:
-        source.refuse(field.place, wrong.message, wrong.remedy)
+        rest = source.lines[field.name.end_mark.line][field.name.end_mark.column :]
+        is_comment = field.place is field.name and _COMMENT.match(rest)
+        remedy = "Put it in quotes: # begins a comment." if is_comment else wrong.remedy
+        source.refuse(field.place, wrong.message, remedy)
         return None
+
+
+_COMMENT = re.compile(r":\s+#[^\s#]")
 
 
 def read_values(source: Source, fields: Mapping[str, FieldNodes], shape: Shape) -> dict[str, Any]:
