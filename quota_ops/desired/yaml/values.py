@@ -149,51 +149,6 @@ def read_flag(field: str, node: yaml.Node) -> bool:
     raise Misread(f"{field} must be true or false.", "Write it in lower case, without quotes.")
 
 
-def read_whole(field: str, node: yaml.Node) -> int:
-    """Read a whole number from 0, in digits without quotes. Raises Misread for anything else."""
-    return int(_digits(field, node, _WHOLE_NUMBER, "a whole number of one to nine digits"))
-
-
-def read_positive(field: str, node: yaml.Node) -> int:
-    """Read a whole number from 1, in digits without quotes. Raises Misread for anything else."""
-    weight = read_whole(field, node)
-    if not weight:
-        raise Misread(f"{field} must be above 0.")
-    return weight
-
-
-def read_percent(field: str, node: yaml.Node) -> float:
-    """Read a number from 0 to 100, in digits without quotes or sign. Raises Misread for others."""
-    value = float(_digits(field, node, _DECIMAL_NUMBER, "a percentage in plain digits"))
-    if value > 100:  # noqa: PLR2004 - a percentage
-        raise Misread(f"{field} must not be above 100.")
-    return value
-
-
-def read_factor(field: str, node: yaml.Node) -> float:
-    """Read a number from 1, in digits without quotes or sign. Raises Misread for others."""
-    value = float(_digits(field, node, _DECIMAL_NUMBER, "a number in plain digits"))
-    if value < 1:
-        raise Misread(f"{field} must not be below 1.")
-    return value
-
-
-def read_multiplier(field: str, node: yaml.Node) -> Decimal:
-    """Read a number above 0, in digits without quotes or sign. Raises Misread for others."""
-    value = Decimal(_digits(field, node, _DECIMAL_NUMBER, "a number of one to nine digits", "1.5"))
-    if not value:
-        raise Misread(f"{field} must be above 0.")
-    return value
-
-
-def _digits(
-    field: str, node: yaml.Node, pattern: re.Pattern[str], what: str, example: str = "20"
-) -> str:
-    if is_plain(node) and pattern.fullmatch(node.value):
-        return str(node.value)
-    raise Misread(f"{field} must be {what}.", f"For example {field}: {example}.")
-
-
 def show(text: str) -> str:
     """Format any text on one harmless line: unchanged if possible, otherwise escaped."""
     short = text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}…"
@@ -277,19 +232,41 @@ class Value(NamedTuple):
         return self if value is None else Value(self.read, {**self.schema, "default": value})
 
 
-def one_of(policies: type[Named]) -> Value:
+def _number(kind: Callable[[str], Any], what: str, example: str = "20", **bounds: float) -> Value:
+    """Return the kind of a number in digits without quotes or sign, within bounds of JSON Schema.
+
+    It is whole if `kind` is int; `what` continues "must be" in messages.
+    """
+    pattern = _WHOLE_NUMBER if kind is int else _DECIMAL_NUMBER
+
+    def read(field: str, node: yaml.Node) -> Any:
+        if not (is_plain(node) and pattern.fullmatch(node.value)):
+            raise Misread(f"{field} must be {what}.", f"For example {field}: {example}.")
+        number = kind(node.value)
+        if number < bounds.get("minimum", 0):
+            raise Misread(f"{field} must not be below {bounds['minimum']}.")
+        if number > bounds.get("maximum", number):
+            raise Misread(f"{field} must not be above {bounds['maximum']}.")
+        if number <= bounds.get("exclusiveMinimum", -1):
+            raise Misread(f"{field} must be above {bounds['exclusiveMinimum']}.")
+        return number
+
+    return Value(read, {"type": "integer" if kind is int else "number", **bounds})
+
+
+def one_of(words: type[Named]) -> Value:
     """Return the kind of a field that takes one of a few words."""
 
     def read(field: str, node: yaml.Node) -> Named:
-        # Do not suggest quotes: no policy is a word that YAML reads as another type.
+        # Do not suggest quotes: no word is one that YAML reads as another type.
         scalar = isinstance(node, yaml.ScalarNode) and node.value
         text = scalar or read_text(field, node)
-        if text not in list(policies):
-            words = ", ".join(policies)
-            raise Misread(f"{show(text)} is not a valid {field} policy.", f"Write one of {words}.")
-        return policies(text)
+        if text not in list(words):
+            listed = ", ".join(words)
+            raise Misread(f"{show(text)} is not a value of {field}.", f"Write one of {listed}.")
+        return words(text)
 
-    return Value(read, {"enum": [str(policy) for policy in policies]})
+    return Value(read, {"enum": [str(word) for word in words]})
 
 
 def is_cluster_id(text: str) -> bool:
@@ -346,22 +323,11 @@ def _read_inventory(field: str, node: yaml.Node) -> str:
     return text.rstrip("/")
 
 
-def _read_preset(_field: str, node: yaml.Node) -> Preset:
-    text = node.value if isinstance(node, yaml.ScalarNode) else ""
-    if text not in list(Preset):
-        presets = ", ".join(Preset)
-        raise Misread(f"{show(text)} is not a preset.", f"Write one of {presets}.")
-    return Preset(text)
-
-
-def _read_label(_field: str, node: yaml.Node) -> str:
-    text = node.value if isinstance(node, yaml.ScalarNode) else ""
-    if not LABEL_NAME.fullmatch(text):
-        raise Misread(
-            f"{show(text)} is not the name of a label.",
-            "Use only letters, digits and _, and do not start with a digit.",
-        )
-    return str(text)
+_read_label = text_that(
+    LABEL_NAME.fullmatch,
+    "is not the name of a label.",
+    "Use only letters, digits and _, and do not start with a digit.",
+)
 
 
 def _read_metric(field: str, node: yaml.Node) -> Metric:
@@ -403,18 +369,19 @@ def _read_repository(field: str, node: yaml.Node) -> str:
 
 _BYTES = f"({'|'.join(BYTE_UNITS)})(/s)?"
 _CRON = r"\S+(\s+\S+){4}"
+_WHOLE = "a whole number of one to nine digits"
 
 NOTE = Value(read_note, {"type": "string", "pattern": r"\S", "maxLength": LONGEST_NOTE})
 PAUSED = Value(_read_paused, NOTE.schema)
 ZONE = Value(_read_zone, NOTE.schema)
 FLAG = Value(read_flag, {"type": "boolean"})
-WHOLE = Value(read_whole, {"type": "integer", "minimum": 0})
-BROKER_ID = Value(read_whole, {"type": "integer", "minimum": 0, "maximum": 999_999_999})
+WHOLE = _number(int, _WHOLE, minimum=0)
+BROKER_ID = _number(int, _WHOLE, minimum=0, maximum=999_999_999)
+WEIGHT = _number(int, _WHOLE, minimum=1, maximum=999_999_999)
+PERCENT = _number(float, "a percentage in plain digits", minimum=0, maximum=100)
+FACTOR = _number(float, "a number in plain digits", minimum=1)
+MULTIPLIER = _number(Decimal, "a number of one to nine digits", "1.5", exclusiveMinimum=0)
 BY_USE = Value(_read_by_use, {"const": "usage"})
-WEIGHT = Value(read_positive, {"type": "integer", "minimum": 1, "maximum": 999_999_999})
-PERCENT = Value(read_percent, {"type": "number", "minimum": 0, "maximum": 100})
-FACTOR = Value(read_factor, {"type": "number", "minimum": 1})
-MULTIPLIER = Value(read_multiplier, {"type": "number", "exclusiveMinimum": 0})
 BYTE_RATE = Value(
     _read_byte_rate,
     {
@@ -433,7 +400,7 @@ TIME = Value(
         "patternErrorMessage": "Write a time with its zone: 2026-12-01T18:00:00Z.",
     },
 )
-PRESET = Value(_read_preset, {"enum": [str(preset) for preset in Preset]})
+PRESET = one_of(Preset)
 LABEL = Value(_read_label, {"type": "string", "pattern": f"^{LABEL_NAME.pattern}$"})
 METRIC = Value(_read_metric, {"type": "string", "minLength": 1})
 STEP = Value(_read_step, DURATION.schema)
