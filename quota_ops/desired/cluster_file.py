@@ -171,9 +171,8 @@ def _read_ceilings(source: Source, field: FieldNodes) -> tuple[tuple[Ceiling, ..
     """Read the ceilings of each owner, and where each owner is named."""
     ceilings: dict[str, Ceiling] = {}
     places: dict[str, Location] = {}
-    message = "ceilings must map each owner to limits."
     example = "{payments: {producer_byte_rate: 200 MiB}}"
-    for owner, nodes in read_named(source, field, message, example, "owner"):
+    for owner, nodes in read_named(source, field, "owner", example):
         limits = read_limits(source, nodes, (), shapes.CEILING)
         totals = read_limits(source, find_field(nodes.value, "total"), ())
         ceilings[owner] = Ceiling(owner, _sort_amounts(limits), _sort_amounts(totals))

@@ -28,14 +28,13 @@ Nodes = Mapping[tuple[str, Claim | None], yaml.Node]
 def read_owners(source: Source, field: FieldNodes) -> tuple[tuple[Owner, ...], Nodes]:
     """Read the owners, by name; add a problem for each entity or file that two of them have."""
     nodes: dict[tuple[str, Claim | None], yaml.Node] = {}
-    message = "owners must be a mapping from each owner to what belongs to it."
     example = "{payments: {user_prefixes: [payments-]}}; or remove it"
     owners = {
         name: _read_owner(source, found, name, nodes)
-        for name, found in read_named(source, field, message, example, "owner")
+        for name, found in read_named(source, field, "owner", example)
     }
     if isinstance(field.value, yaml.MappingNode) and not field.value.value:
-        source.refuse(field.place, message, f"For example owners: {example}.")
+        source.refuse(field.place, "owners is empty.", f"For example owners: {example}.")
     _refuse_shared(source, owners.values(), nodes)
     return tuple(owners[name] for name in sorted(owners)), nodes
 

@@ -13,12 +13,13 @@ from quota_ops.desired.yaml.fields import (
     find_field,
     read_fields,
     read_items,
+    read_named,
     read_value,
     read_values,
 )
 from quota_ops.desired.yaml.shapes import PROFILE, USE
 from quota_ops.desired.yaml.source import Source, Span
-from quota_ops.desired.yaml.values import read_note, show, text_that
+from quota_ops.desired.yaml.values import show, text_that
 
 
 class Profile(NamedTuple):
@@ -41,24 +42,17 @@ def read_profiles(
     source: Source, field: FieldNodes, known: Profiles | None = None
 ) -> dict[str, Profile]:
     """Read the profiles of a `profiles` field; adds problems for invalid and `known` ones."""
-    profiles: dict[str, Profile] = {}
-    if not isinstance(field.value, yaml.MappingNode):
-        remedy = "For example profiles: {gold: {producer_byte_rate: 50 MiB}}."
-        source.refuse(field.place, "profiles must map each name to its limits.", remedy)
-        return profiles
-    for key, value in field.value.value:
-        name = read_value(source, FieldNodes(field.name, key), read_note)
-        if name is None:
-            continue
-        first = (known or {}).get(name) or profiles.get(name)
-        if first is not None:
-            place = f"{first.source.file}:{first.span.line + 1}"
-            message = f"The profile {show(name)} is defined already, at {place}."
-            source.refuse(key, message, "Remove one, or rename it.")
-            continue
-        limits = read_limits(source, FieldNodes(key, value), (), PROFILE)
-        extends = read_reference(source, find_field(value, "profile"))
-        profiles[name] = Profile(name, source, source.find_span(key), limits, extends)
+    places = {
+        name: f"{profile.source.file}:{profile.span.line + 1}"
+        for name, profile in (known or {}).items()
+    }
+    example = "{gold: {producer_byte_rate: 50 MiB}}"
+    profiles = {}
+    for name, nodes in read_named(source, field, "profile", example, places):
+        limits = read_limits(source, nodes, (), PROFILE)
+        extends = read_reference(source, find_field(nodes.value, "profile"))
+        span = source.find_span(nodes.name)
+        profiles[name] = Profile(name, source, span, limits, extends)
     return profiles
 
 

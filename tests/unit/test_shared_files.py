@@ -87,7 +87,7 @@ def test_shared_files_that_are_missing_or_repeated(desired_state: Path) -> None:
     assert problems_of(desired_state / "large") == [
         (
             "_shared/gold.yaml:2:3 The profile gold is defined already, at large/cluster.yaml:4. "
-            "[large] Remove one, or rename it."
+            "[large] Merge the two, or rename one."
         ),
         "large/cluster.yaml:3:18 There is no shared file silver.yaml. There are gold.yaml.",
     ]

@@ -163,25 +163,31 @@ def read_entry(source: Source, item: yaml.Node, shape: Shape) -> dict[str, Any] 
 
 
 def read_named(
-    source: Source, field: FieldNodes, message: str, example: str, noun: str
+    source: Source,
+    field: FieldNodes,
+    noun: str,
+    example: str,
+    known: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[str, FieldNodes]]:
     """Yield the names of a mapping that people choose, each with its nodes.
 
-    Adds a problem, with the message and the example, if it is not a mapping, and for a name that is
-    there twice, which is yielded once.
+    Adds a problem, with the example, if it is not a mapping, and for a name that is there again, or
+    `known` with its place, which is left out.
     """
     if not isinstance(field.value, yaml.MappingNode):
+        message = f"{field.name.value} must map each {noun} to a mapping."
         source.refuse(field.place, message, f"For example {field.name.value}: {example}.")
         return
-    names = set()
+    names = dict(known or {})
     for key, value in field.value.value:
         name = read_value(source, FieldNodes(field.name, key), read_note)
         if name is None:
             continue
         if name in names:
-            source.refuse(key, f"The {noun} {show(name)} is listed twice.", "Merge the two.")
+            message = f"The {noun} {show(name)} is defined already, at {names[name]}."
+            source.refuse(key, message, "Merge the two, or rename one.")
             continue
-        names.add(name)
+        names[name] = source.place(key)
         yield name, FieldNodes(key, value)
 
 
