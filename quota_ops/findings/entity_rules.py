@@ -58,13 +58,17 @@ def check_names(entity: Entity) -> Iterator[Finding]:
         )
         if name is None or is_usual:
             continue
-        for code, message, remedy in (
-            *(_of_principal(name, entity) if kind == USER else ()),
-            *_of_name(kind, name, entity),
-            *(_of_letters(kind, name, entity) if kind != IP else ()),
-            *_of_pattern(kind, name, entity),
-        ):
+        found = _of_address(name, entity) if kind == IP else _of_client(kind, name, entity)
+        for code, message, remedy in found:
             yield Finding(code, entity.text, None, message, remedy)
+
+
+def _of_client(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
+    if kind == USER:
+        yield from _of_principal(name, entity)
+    yield from _of_name(kind, name, entity)
+    yield from _of_letters(kind, name, entity)
+    yield from _of_pattern(kind, name, entity)
 
 
 def _of_principal(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
@@ -78,32 +82,31 @@ def _of_principal(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     yield codes.PREFIXED_USER, message, remedy or codes.CODES[codes.PREFIXED_USER].remedy
 
 
+def _of_address(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
+    if name.startswith("127.") or name == "::1":
+        message = f"{entity} limits only programs on the broker's own machine."
+        yield codes.LOOPBACK, message, codes.CODES[codes.LOOPBACK].remedy
+    if name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
+        message = f"{entity} applies to no connection: no client has this address."
+        yield codes.NOWHERE, message, codes.CODES[codes.NOWHERE].remedy
+
+
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
-    if kind != IP and name == DEFAULT_TEXT:
+    is_quoted = _QUOTED.fullmatch(name)
+    if is_quoted or name in {DEFAULT_TEXT, _WORD}:
         message = f"{entity} is for a {kind} with this name, not for the default."
-        yield codes.DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
-    if kind != IP and _QUOTED.fullmatch(name):
-        message = f"{entity} is for a {kind} with this text as its name, not for the default."
-        yield codes.DEFAULT_AS_TEXT, message, f"Remove the quotes: {kind}: {{default: true}}."
-    if kind != IP and name == _WORD:
-        message = f"{entity} is for a {kind} named {_WORD}, not for the default."
-        yield codes.DEFAULT_AS_TEXT, message, f"For the default, write {kind}: {{default: true}}."
-    if kind != IP and (bare := name.strip(_AROUND)) != name:
+        way = "Remove the quotes:" if is_quoted else "For the default, write"
+        yield codes.DEFAULT_AS_TEXT, message, f"{way} {kind}: {{default: true}}."
+    if (bare := name.strip(_AROUND)) != name:
         what = "curly quotes" if name.strip(f" {_STRAIGHT}") != bare else "quotes"
         what = "a space" if bare == name.strip(" ") else what
         message = f"{entity} has {what} around the name, which Kafka treats as part of it."
         so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
         yield codes.AROUND_NAME, message, so if bare else codes.CODES[codes.AROUND_NAME].remedy
-    if kind != IP and name == _STAR:
+    if name == _STAR:
         message = f"{entity} is for a {kind} named *: Kafka's quotas have no patterns."
         every = f"For every {kind} without its own quota, write {kind}: {{default: true}}."
         yield codes.DEFAULT_AS_TEXT, message, every
-    if kind == IP and (name.startswith("127.") or name == "::1"):
-        message = f"{entity} limits only programs on the broker's own machine."
-        yield codes.LOOPBACK, message, codes.CODES[codes.LOOPBACK].remedy
-    if kind == IP and name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
-        message = f"{entity} applies to no connection: no client has this address."
-        yield codes.NOWHERE, message, codes.CODES[codes.NOWHERE].remedy
 
 
 def _of_letters(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
@@ -138,7 +141,7 @@ def _plain(letter: str) -> str:
 
 def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     """Yield a finding for a pattern, a list of names, and a DN with a space after a comma."""
-    if kind == IP or name == _STAR:
+    if name == _STAR:
         return
     group = _GROUP.search(name)
     mark = next((mark for mark in _PATTERNS if mark in name), group and group[1])
