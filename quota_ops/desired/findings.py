@@ -149,7 +149,7 @@ def _check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> It
     Limits of profiles, and the budgets and minima of groups, count too.
     """
     with_units = [
-        (*written, written[2].text.strip("0123456789. ").removesuffix("/s"))
+        (*written, _split_unit(written[2].text)[1])
         for written in _list_written(files, profiles)
         if _BYTES in written[2].text
     ]

@@ -227,15 +227,12 @@ def _read_topics(
         message = "topics do not limit the brokers that addresses connect to."
         source.refuse(field.name, message, "Remove topics.")
     topics: dict[str, None] = {}
-    for item in read_items(source, field):
+    for item in read_items(source, field, "topic"):
         topic = read_value(source, FieldNodes(field.name, item), _read_topic)
         if topic in topics:
             source.refuse(item, f"{topic} is listed twice.", "Remove one.")
         elif topic is not None:
             topics[topic] = None
-    if isinstance(field.value, yaml.SequenceNode) and not field.value.value:
-        message = "topics is an empty list."
-        source.refuse(field.value, message, "List at least one topic, or remove topics.")
     return tuple(topics)
 
 
@@ -400,11 +397,8 @@ def _refuse_idle_minimum(source: Source, budget: Sequence[Limit], minimum: Seque
 
 
 def _read_members(source: Source, field: FieldNodes | None) -> Iterator[Member]:
-    items = read_items(source, field)
-    if field and isinstance(field.value, yaml.SequenceNode) and not items:
-        source.refuse(field.value, "members is an empty list.", "List at least one member.")
     lines: dict[Entity, int] = {}
-    for item in items:
+    for item in read_items(source, field, "member"):
         fields = read_fields(source, item, shapes.MEMBER)
         if fields is None:
             continue
@@ -586,11 +580,8 @@ def _read_names(source: Source, field: FieldNodes) -> list[tuple[yaml.Node, Part
     if not isinstance(field.value, yaml.SequenceNode):
         part = read_name(source, field, read_part)
         return [] if part is None else [(field.value, part)]
-    if not field.value.value:
-        message = f"{field.name.value} is an empty list."
-        source.refuse(field.value, message, "List at least one name, or remove this quota.")
     names: dict[Part, yaml.Node] = {}
-    for item in field.value.value:
+    for item in read_items(source, field, "name"):
         part = read_name(source, FieldNodes(field.name, item), read_part)
         if part in names:
             line = names[part].start_mark.line + 1

@@ -343,9 +343,8 @@ def _divide(
     key = QUOTA_KEYS[budget.key]
     if value == key.unlimited:
         message = f"The budget {budget.key} is unlimited, so it cannot be divided."
-        _refuse_budget(
-            source, budget, message, "Write a number, or quotas of their own for the members."
-        )
+        remedy = "Write a number, or quotas of their own for the members."
+        source.refuse_at(budget.span, message, remedy)
         return {}
     unit = 1 if key.whole else _HUNDREDTHS
     least = _find_minimum(group, budget.key)
@@ -353,17 +352,13 @@ def _divide(
         shares = split_budget(int(Decimal(value) * unit), weights, int(Decimal(least) * unit))
     except NoShareError as error:
         message = f"The budget {format_limit(budget.key, value)} {error}."
-        _refuse_budget(source, budget, message, "Raise the budget, or remove members.")
+        source.refuse_at(budget.span, message, "Raise the budget, or remove members.")
         return {}
     return {name: float(Decimal(share) / unit) for name, share in shares.items()}
 
 
 def _find_minimum(group: Group, key: str) -> float:
     return next((limit.value for limit in group.minimum if limit.key == key), 0.0)
-
-
-def _refuse_budget(source: Source, budget: Limit, message: str, remedy: str) -> None:
-    source.refuse_at(budget.span, message, remedy)
 
 
 class NoShareError(ValueError):

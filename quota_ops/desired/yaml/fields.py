@@ -91,19 +91,22 @@ def _missing_blank(text: object, shape: Shape) -> str | None:
     return f"Add a space after the colon: {show(f'{field}: {value}')}" if is_one else None
 
 
-def read_items(source: Source, field: FieldNodes | None) -> list[yaml.Node]:
+def read_items(source: Source, field: FieldNodes | None, least: str = "") -> list[yaml.Node]:
     """Return the items of a list; none, after adding a problem, if the field is not a list.
 
-    None without a problem for a missing field.
+    None without a problem for a missing field. If `least` is what an item is, the list must not be
+    empty.
     """
     if field is None:
         return []
-    if isinstance(field.value, yaml.SequenceNode):
-        return list(field.value.value)
     name = field.name.value
-    remedy = 'Start each item with "- ", or write [] for an empty list.'
-    source.refuse(field.place, f"{name} must be a list.", remedy)
-    return []
+    if not isinstance(field.value, yaml.SequenceNode):
+        remedy = 'Start each item with "- ", or write [] for an empty list.'
+        source.refuse(field.place, f"{name} must be a list.", remedy)
+        return []
+    if least and not field.value.value:
+        source.refuse(field.value, f"{name} is an empty list.", f"List at least one {least}.")
+    return list(field.value.value)
 
 
 def read_value(
