@@ -79,7 +79,7 @@ _COMPLAINTS = {
     "hexadecimal": _ESCAPE,
     "mapping values are not allowed": (
         _COLON,
-        'Indent all fields of a level equally, and quote text that contains ": ".',
+        'Write each field on its own line, indented as the others, and quote text that has ": ".',
     ),
     "found unexpected ':'": (_COLON, "Add a space after it, or quote the text."),
     "unexpected end of stream": ("The quote that starts here is never closed.", "Close the quote."),
