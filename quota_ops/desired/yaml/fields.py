@@ -35,7 +35,7 @@ def read_fields(
     None, after adding a problem, if the node, which is the value `of` a field, is not a mapping.
     """
     if not isinstance(node, yaml.MappingNode):
-        remedy = _missing_blank(getattr(node, "value", None), shape) or shape.takes
+        remedy = _explain_colon(getattr(node, "value", None), shape) or shape.takes
         source.refuse(node if of is None else of.place, f"{shape.title} must be a mapping.", remedy)
         return None
     fields: dict[str, FieldNodes] = {}
@@ -67,9 +67,9 @@ def read_fields(
 def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str:
     """Add a problem for an unknown field; return the field that was probably meant, or ""."""
     text = name.value
-    if remedy := _missing_blank(text, shape):
+    if remedy := _explain_colon(text, shape):
         source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
-        return str(text).partition(":")[0]
+        return re.split("[: ]", text)[0]
     close = get_close_matches(text, shape.fields, n=1) if source.lists_more else []
     remedy, meant = shape.takes, close[0] if close else ""
     if close:
@@ -82,13 +82,16 @@ def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str:
     return meant
 
 
-def _missing_blank(text: object, shape: Shape) -> str | None:
-    """Return the remedy for `user:zoe`; None unless a known field lacks its space."""
-    if not isinstance(text, str):
+def _explain_colon(text: object, shape: Shape) -> str | None:
+    """Return the remedy for `user:zoe` and `user zoe`; None unless a field lacks space or colon."""
+    found = _TIGHT.fullmatch(text) if isinstance(text, str) else None
+    if found is None or found[1] not in shape.fields:
         return None
-    field, colon, value = text.partition(":")
-    is_one = bool(colon) and field in shape.fields
-    return f"Add a space after the colon: {show(f'{field}: {value}')}" if is_one else None
+    what = "a space after the colon" if found[2] else "a colon after the name"
+    return f"Add {what}: {show(f'{found[1]}: {found[3]}')}"
+
+
+_TIGHT = re.compile(r"([a-z_-]+)(?:(:)| +)(.*)")
 
 
 def read_items(source: Source, field: FieldNodes | None, least: str = "") -> list[yaml.Node]:
