@@ -98,9 +98,9 @@ _ALL = (
         DEFAULT_AS_TEXT,
         _WARNING,
         _FILES,
-        "default, <default>, * or {default: true} in quotes as a name",
+        "default, any, all, <default>, * or {default: true} in quotes as a name",
         "Kafka's tools print a default as <default>, and ACLs use User:* for every user. In a "
-        "quota, all of these are ordinary names: default, <default>, * and '{default: true}'.",
+        "quota, these are ordinary names: default, any, all, <default>, * and '{default: true}'.",
         "The limit applies only to a client or user with exactly this name.",
         """\
 - client-id: "<default>"

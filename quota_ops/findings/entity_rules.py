@@ -16,7 +16,8 @@ _PREFIX = "User:"
 _TYPED = re.compile(r"(user|group):", re.IGNORECASE)
 """The type of a principal, which Kafka does not look up, as people and other systems write it."""
 _STAR = "*"
-_WORD = "default"
+_WORDS_FOR_ALL = ("default", "any", "all")
+"""Names that probably mean the default, for which scope and protect have any."""
 _QUOTED = re.compile(r"\{\s*default\s*:.*\}")
 """The default as a text: in quotes, YAML reads no mapping."""
 _SPACED = re.compile(r"\s*([,;])\s+")
@@ -34,12 +35,13 @@ _PATTERNS = (_STAR, "?", "${")
 _GROUP = re.compile(r"[\w.-]([\[{])[^\[{]+[\]}]")
 """A group of a pattern, as in `svc-[ab]` and `svc-{a,b}`."""
 _ODD = re.compile(rf"[*?;|]|\$\{{|,\s|\sand\s|{_GROUP.pattern}")
-_SUSPICIOUS_STARTS = (DEFAULT_TEXT, _STAR, _WORD, "{")
+_SUSPICIOUS_STARTS = (DEFAULT_TEXT, _STAR, *_WORDS_FOR_ALL, "{")
 SUSPICIOUS_TEXTS = (
     *(_PREFIX, "Group:", *(f"{before}{kind}:" for before in ": '\"" for kind in ("user", "group"))),
+    *(f"{before}{word}" for before in (": ", "- ", '"', "'") for word in _WORDS_FOR_ALL),
     *(DEFAULT_TEXT, f'"{_STAR}"', f"'{_STAR}'", IP),
     *(_STAR, "?", "${", "-[", "-{", "_[", "_{", ".[", ".{", ", ", ";", "|", " and "),
-    *("'\"", "\"'", '"{', "'{", f": {_WORD}", f'"{_WORD}"', f"'{_WORD}'", '" ', "' ", ' "', " '"),
+    *("'\"", "\"'", '"{', "'{", '" ', "' ", ' "', " '"),
 )
 """A file whose names have findings contains one of these texts, or is not ASCII."""
 
@@ -93,7 +95,7 @@ def _of_address(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
 
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     is_quoted = _QUOTED.fullmatch(name)
-    if is_quoted or name in {DEFAULT_TEXT, _WORD}:
+    if is_quoted or name in {DEFAULT_TEXT, *_WORDS_FOR_ALL}:
         message = f"{entity} is for a {kind} with this name, not for the default."
         way = "Remove the quotes:" if is_quoted else "For the default, write"
         yield codes.DEFAULT_AS_TEXT, message, f"{way} {kind}: {{default: true}}."
