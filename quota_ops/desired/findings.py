@@ -11,7 +11,6 @@ from quota_ops.desired.cluster_file import ClusterFile
 from quota_ops.desired.owners import Nodes
 from quota_ops.desired.profiles import Profile, Profiles
 from quota_ops.desired.quotas_file import Group, Limit, Quota, QuotasFile, Terms, quota_rows
-from quota_ops.desired.yaml.shapes import DEFAULT
 from quota_ops.desired.yaml.source import Source, Span
 from quota_ops.desired.yaml.values import show
 from quota_ops.findings.codes import (
@@ -29,7 +28,7 @@ from quota_ops.findings.codes import (
     TWIN,
     UNUSED_PROFILE,
 )
-from quota_ops.findings.entity_rules import SUSPICIOUS_TEXTS, check_limit, check_names
+from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.findings.shares import find_overcommitted
 from quota_ops.findings.silences import mark_silenced
 from quota_ops.model.finding import Finding, Silence
@@ -39,8 +38,6 @@ from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, format_limit
 from quota_ops.model.text import plural
 
-_ESCAPE = "\\"
-"""With an escape, a name may contain characters that the text of the file does not."""
 _LARGE = ("MB", "MiB", "GB", "GiB")
 _UP = {"MB": "GB", "MiB": "GiB"}
 _MOST = 1024
@@ -63,12 +60,11 @@ def check_files(
 
     `of_terms` are those of `check_terms`, which sees the files before they are expanded.
     """
-    by_file = [file.quotas for file in files]
-    quotas = tuple(chain.from_iterable(by_file))
+    quotas = tuple(chain.from_iterable(file.quotas for file in files))
     own = (silence for quota in quotas for silence in quota.silences)
     silences = (*cluster.silences, *own)
     found = chain(
-        _check_quotas(by_file, _list_owned_names(cluster.source, cluster.owner_nodes)),
+        _check_quotas(quotas, _list_owned_names(cluster.source, cluster.owner_nodes)),
         _check_units(files, cluster.profiles.values()),
         of_terms,
         _check_capacity(cluster, quotas),
@@ -79,14 +75,12 @@ def check_files(
     return tuple(mark_silenced(found, silences)), silences
 
 
-def _check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[Finding]:
+def _check_quotas(quotas: Sequence[Quota], owned: Names) -> Iterator[Finding]:
     """Yield the findings of all quotas of a cluster, before silences apply.
 
-    `owned` are the users and client ids that cluster.yaml lists under owners. Most files have no
-    finding, and a search of their text shows that quickly.
+    `owned` are the users and client ids that cluster.yaml lists under owners.
     """
-    quotas = list(chain.from_iterable(by_file))
-    for quota in _select_files_with(by_file, *SUSPICIOUS_TEXTS, _ESCAPE, beyond_ascii=True):
+    for quota in quotas:
         for finding in check_names(quota.entity):
             yield finding._replace(place=quota.source.locate(quota.span))
     small = [
@@ -99,11 +93,8 @@ def _check_quotas(by_file: Sequence[Sequence[Quota]], owned: Names) -> Iterator[
     yield from _find_twins(quotas)
     yield from _find_other_types(quotas, owned)
     yield from _find_misspelled(quotas, owned)
-    if with_units := _select_files_with(by_file, _BYTES):
-        yield from _find_slips(with_units)
-    if defaults := [
-        quota for quota in _select_files_with(by_file, DEFAULT, _ESCAPE) if quota.entity.has_default
-    ]:
+    yield from _find_slips(quotas)
+    if defaults := [quota for quota in quotas if quota.entity.has_default]:
         yield from _shadowed(quotas, defaults)
 
 
@@ -129,18 +120,6 @@ def _list_values(limit: Limit) -> Iterator[tuple[float, str | None]]:
     yield limit.value, None
     if limit.derivation and limit.derivation.returns_to:
         yield limit.derivation.returns_to, limit.derivation.until
-
-
-def _select_files_with(
-    by_file: Sequence[Sequence[Quota]], *texts: str, beyond_ascii: bool = False
-) -> list[Quota]:
-    """Return the quotas of the files that contain one of the texts."""
-    found: list[Quota] = []
-    for quotas in by_file:
-        text = quotas[0].source.text if quotas else ""
-        if (beyond_ascii and not text.isascii()) or any(part in text for part in texts):
-            found += quotas
-    return found
 
 
 def _check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> Iterator[Finding]:
