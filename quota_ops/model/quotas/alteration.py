@@ -145,6 +145,8 @@ def _parse_change(line: str) -> tuple[Entity, str, float | None]:
     if any(map(_SURROGATE.search, filter(None, (key, *chain.from_iterable(entity.parts))))):
         raise ValueError("Half a surrogate pair is not text.")
     if value is None:
+        if key not in QUOTA_KEYS and (near := get_close_matches(key, QUOTA_KEYS, 1)):
+            raise ValueError(f"{key} is not a quota key; did you mean {near[0]}?")
         return entity, key, None
     try:
         is_text = isinstance(value, str)
