@@ -1,5 +1,7 @@
 """A ledger that was replaced by an older copy."""
 
+import pytest
+
 from quota_ops.model.errors import GuardsRefused
 from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.runs.adoption import Attribution, release_quotas
@@ -96,8 +98,12 @@ def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
     assert lab.stored() == {**OURS, **RELEASED}
 
 
-def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab) -> None:
-    """With the ledger lost, nobody knows whom the last applied policy protects."""
+@pytest.mark.parametrize("is_end_lost", [False, True], ids=["ledger", "ledger and its end"])
+def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab, *, is_end_lost: bool) -> None:
+    """With the ledger lost, nobody knows whom the last applied policy protects.
+
+    An alter that a person allows begins a ledger, and the next is blocked until a run is verified.
+    """
     lab.desire(OURS, protect=[{"user": "operator"}])
     lab.run("reconcile")
     lab.desire(OURS)
@@ -105,11 +111,25 @@ def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab) -> None:
     assert "user=operator is protected" in lab.call(*command).stderr
     end = max(lab.records.ledger.list())
     delete_all(lab.records.ledger)
-    unknown = "guards block this plan: unprotected: it is unknown what the last applied"
+    lost = f"no ledger: its newest file, {end}, is lost"
+    if is_end_lost:
+        lab.records.ledger_end.delete()
+        lost = (
+            "no ledger, although runs have begun to apply: it is lost, or none of them has written "
+            "or verified anything"
+        )
 
-    lost = lab.call(*command)
+    blocked = [lab.call(*command)]
     allowed = lab.call(*command, "--allow", "unprotected", "--reason", "INC-31")
+    blocked.append(lab.call(*command))
+    lab.run("reconcile")
+    verified = lab.call(*command)
 
-    assert (lost.returncode, allowed.returncode) == (1, 0), lost.stdout
-    assert lost.stderr.startswith(unknown)
-    assert f"no ledger: its newest file, {end}, is lost" in lost.stderr
+    assert (allowed.returncode, verified.returncode) == (0, 0), verified.stderr
+    unknown = (
+        "guards block this plan: unprotected: it is unknown what the last applied cluster.yaml "
+        "protects, and its thresholds: "
+    )
+    anew = "the ledger was, or may have been, lost, and no run was verified since"
+    assert [one.returncode for one in blocked] == [1, 1]
+    assert [one.stderr.partition("\n")[0] for one in blocked] == [unknown + lost, unknown + anew]

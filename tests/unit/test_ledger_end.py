@@ -10,7 +10,7 @@ from quota_ops.store.ledger import ledger, ledger_end
 from quota_ops.store.ledger.ledger_end import LedgerEnd
 from quota_ops.store.places.run_store import ClusterStore
 from tests.places import on_disk
-from tests.unit.test_ledger import POLICY, add, row
+from tests.unit.test_ledger import POLICY, add, row, rows
 
 
 def read_name(records: ClusterStore) -> str | None:
@@ -123,11 +123,13 @@ def test_why_a_ledger_may_be_an_older_copy(
 
 def test_an_end_that_cannot_be_written_is_an_error(records: ClusterStore) -> None:
     """The change is stored, and its writer is warned that the next run cannot check it."""
+    add(records, row("user=a", 1.0))
     ends = on_disk(records.ledger.parent).with_name("ledger_ends")
+    shutil.rmtree(ends)
     ends.write_text("a file")
 
     with pytest.raises(InvalidInput, match=f"^{ends}/{records.ledger.name} cannot be written"):
-        add(records, row("user=a", 1.0))
+        ledger.change(records, lambda known: known.update(rows(row("user=b", 1.0))), policy=POLICY)
     with pytest.raises(InvalidInput, match=f"^{ends}/{records.ledger.name} cannot be read"):
         ledger_end.read(records)
-    assert [one.entity for one in ledger.read(records).rows] == ["user=a"]
+    assert [one.entity for one in ledger.read(records).rows] == ["user=a", "user=b"]

@@ -61,7 +61,7 @@ def record_intents(
         kept = [row for row in intents if row.id not in released] if released else intents
         ledger_edits.intend(rows, kept, stored)
 
-    return ledger.change(folder.records, edit)
+    return ledger.change(folder.records, edit, sequence=about.sequence)
 
 
 def find_unmanaged_since(plan: Plan, known: Iterable[LedgerRow]) -> Keys:

@@ -44,6 +44,8 @@ class Notes(Struct, frozen=True):
     """The brokers of the last verified run."""
     applied_by: int | None = None
     """The number of the run that recorded the newest commit and the policy."""
+    began_anew: bool = False
+    """Whether its first file was written when an earlier ledger was, or may have been, lost."""
 
 
 class Ledger(Struct, frozen=True):
@@ -214,8 +216,9 @@ def change(
     """Apply an edit to the last file and create the next; return its name, None if unchanged.
 
     `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
-    first. `policy` and `commit` are recorded as the last applied ones, unless a run with a larger
-    number than `sequence` has recorded its own, and `brokers` as those of the last verified run.
+    first. `sequence` is the number of the run that changes it. `policy` and `commit` are recorded
+    as the last applied ones, unless a later run has recorded its own, and `brokers` as those of the
+    last verified run.
     With `is_same`, the run found nothing that the commit changes; if no managed value and nothing
     in the policy changes either, the commit declares the same as the one before.
     Raises InvalidInput like `read`, and, after the change, if its name cannot be recorded outside
@@ -226,6 +229,10 @@ def change(
         rows = {ledger_edits.ledger_key(row): row for row in before.rows}
         edit(rows)
         noted = before.notes if brokers is None else replace(before.notes, brokers=brokers)
+        if before.file is None:
+            end = ledger_end.read(records)
+            lost = ledger_end.explain_old_copy(records, None, end, by=sequence)
+            noted = replace(noted, began_anew=lost is not None)
         if is_last := (sequence or 0) >= (noted.applied_by or 0):
             of_now = noted.policy if policy is None else to_json(Policy, policy)
             noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))

@@ -56,17 +56,17 @@ def read(records: ClusterStore) -> LedgerEnd | None:
 
 
 def explain_old_copy(
-    records: ClusterStore, read_file: str | None, end: LedgerEnd | None
+    records: ClusterStore, read_file: str | None, end: LedgerEnd | None, *, by: int | None = None
 ) -> str | None:
     """Return why the ledger file that was read may be of an older copy; None if it is the newest.
 
     Without a record, any ledger may be an older copy, and a claim shows that there was a ledger, or
-    that its run ended before it wrote one. Raises InvalidInput if the file of the record
-    cannot be read.
+    that its run ended before it wrote one; the claim of the run `by` does not. Raises InvalidInput
+    if the file of the record cannot be read.
     """
     if end is None:
         unknown = "the run store has no record of its newest file (ledger_ends is lost or damaged)"
-        lost = _NO_LEDGER if claims.last_number(records) else None
+        lost = _NO_LEDGER if claims.last_number(records) not in {0, by} else None
         return lost if read_file is None else f"a ledger that may be an older copy: {unknown}"
     if read_file is None:
         return f"no ledger: its newest file, {end.name}, is lost"
