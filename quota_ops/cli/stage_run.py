@@ -196,7 +196,8 @@ def _refuse_on_alter(name: str, folder: RunFolder) -> None:
         raise InvalidInput(
             f"{folder.place} is an alter, and {name} is for a plan of what Git declares", ended
         )
-    if name == "verify" and not any(outcome.was_written for outcome in RunState(folder).outcomes):
+    sent = RunState(folder).outcomes
+    if name == "verify" and not any(row.was_written or row.may_be_written for row in sent):
         raise InvalidInput(
             f"{folder.place} wrote nothing that could be verified: no broker accepted its change",
             ended,

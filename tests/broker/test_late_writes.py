@@ -132,6 +132,28 @@ def test_an_alter_that_arrives_late_is_named(
     assert_late(lab, altered, drift)
 
 
+def test_an_alter_without_a_response_is_read_back(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody refused it: it is unknown, until verify finds what has arrived on all brokers."""
+    monkeypatch.setattr(delivery, "PATIENCE", 0.5)
+    lab.desire({})
+    network = Lossy(lab.cluster, iter([IN_FLIGHT] * 2))
+    run = alter_users(lab, network, {"user=alice": 15.0})
+    unknown = lab.call("runs").stdout
+    network.deliver()
+
+    found = lab.call("verify", "--run", str(run.place))
+
+    assert (found.returncode, found.stderr) == (0, "")
+    assert found.stdout.splitlines()[:2] == ["applied: 1 accepted", "broker 1 agrees"]
+    assert "  Unknown, apply incomplete  " in unknown
+    assert "  Altered, apply incomplete  1  " in lab.call("runs").stdout
+    assert lab.call("show", "last").stdout.partition("\n")[0] == (
+        "Altered: 1 of 1 change on demo was written, by anna; 1 of 1 broker agrees."
+    )
+
+
 @dataclass
 class SlowDescription:
     """A cluster whose description of this number arrives after something else has happened."""

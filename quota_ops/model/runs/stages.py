@@ -1,10 +1,12 @@
 """The stages of a run, and how they end."""
 
+from collections.abc import Iterable
 from enum import StrEnum
 
 from msgspec import Struct
 
 from quota_ops.model.errors import QuotaOpsError, Refused
+from quota_ops.model.runs.outcome import DONE, Outcome
 
 STAGES = ("check", "describe", "diff", "plan", "validate", "apply", "verify", "report")
 
@@ -48,6 +50,22 @@ class StageResult(Struct, frozen=True):
     status: StageStatus
     seconds: float | None = None
     message: str | None = None
+
+
+def name_end(stage: StageResult, applied: Iterable[Outcome]) -> str:
+    """Return how a stage ended: `refused` only if it refused all that it was to do.
+
+    `applied` are the outcomes of apply. One without an end was read back by verify since.
+    """
+    if stage.status is StageStatus.NOT_ENDED:
+        return Life.GONE
+    if stage.status is StageStatus.REFUSED and stage.stage == "verify":
+        return "unsuccessful"
+    is_partial = (stage.stage, stage.status) == ("apply", StageStatus.REFUSED) and any(
+        outcome.status in DONE or outcome.was_written or outcome.may_be_written
+        for outcome in applied
+    )
+    return "incomplete" if is_partial else stage.status
 
 
 def explain_failure(error: BaseException) -> tuple[StageStatus, str]:

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from quota_ops.model.plans.guard import Guard, GuardFinding, format_override
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.report import Report
-from quota_ops.model.runs.stages import STOPPED, Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import STOPPED, Life, StageResult, StageStatus, name_end
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline import effects, sentences, throttling
 from quota_ops.report.outline.brokers import describe_broker
@@ -54,21 +53,10 @@ def describe_stop(report: Report) -> str | None:
 
 
 def name_stop(report: Report, stage: StageResult) -> str:
-    """Return how a stage stopped: `refused` only if it refused all that it was to do.
-
-    A stage that has not recorded its end has the status of its run in the list of runs.
-    """
-    if stage.status is StageStatus.NOT_ENDED:
-        return report.life or Life.GONE
-    if stage.status is not StageStatus.REFUSED:
-        return stage.status
-    if stage.stage == "verify":
-        return "unsuccessful"
-    written = (
-        outcome.status in DONE or outcome.was_written or outcome.may_be_written
-        for outcome in report.applied
-    )
-    return "incomplete" if stage.stage == "apply" and any(written) else stage.status
+    """Return how a stage stopped; one without an end has the status of its run."""
+    if stage.status is StageStatus.NOT_ENDED and report.life:
+        return report.life
+    return name_end(stage, report.applied)
 
 
 def stage_lines(stage: StageResult) -> list[str]:

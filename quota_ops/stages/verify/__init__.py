@@ -11,7 +11,7 @@ from quota_ops.model.plans.ledger_edits import CLEARED, Owners, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key, LostLimit, Side, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
+from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written, settle_unknown
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import command, counted, name_first, plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
@@ -24,7 +24,7 @@ from quota_ops.store.ledger import ledger
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.state import RunState
+from quota_ops.store.run.state import RunState, digest_applied
 
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
@@ -129,20 +129,24 @@ def _record_verified(
 
 
 def verify_alteration(folder: RunFolder, cluster: Cluster) -> None:
-    """Write verification.json: the brokers that store what an alter has written.
+    """Write verification.json: the brokers that store what an alter has written, or may have.
 
-    The ledger forgets those that were read back and that no request can still bring. Raises as
-    `verify_cluster` when a broker differs or does not respond; writes nothing if the controller
-    accepted nothing.
+    A write without a response is accepted if all that respond store it. The ledger forgets those
+    that were read back and that no request can still bring. Raises as `verify_cluster` when a
+    broker differs or does not respond; writes nothing if nothing was written.
     """
     state = RunState(folder)
-    written = find_written(state.outcomes)
-    targets = {row.id: row.target for row in folder.differences() if row.id in written}
+    sent = find_written(state.outcomes) | state.unknown
+    targets = {row.id: row.target for row in folder.differences() if row.id in sent}
     if not targets:
         return
     known, (last, _) = read_known_brokers(folder.records), [*targets][-1]
     read = read_back(cluster, folder.policy(), targets, known, last_written=last)
-    read.write(folder, state.applied_digest)
+    if state.unknown and not state.is_writing:
+        wrong = {verdict.id for verdict in read.wrong_rows}
+        settled = settle_unknown(state.outcomes, wrong, "found by verify")
+        folder.leave_outcomes(APPLIED, tuple(settled))
+    read.write(folder, digest_applied(folder))
     if read.stored:
         run, unanswered, found = folder.about().run, find_open(state.outcomes), read.verified
         with suppress(InvalidInput):  # a damaged ledger stops the next run

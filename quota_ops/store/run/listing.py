@@ -13,7 +13,7 @@ from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.approval import name_author
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
-from quota_ops.model.runs.stages import STAGES, STOPPED, Life, StageResult, StageStatus
+from quota_ops.model.runs.stages import STAGES, STOPPED, StageResult, StageStatus, name_end
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import OtherForm
@@ -137,7 +137,7 @@ def _read_end(run: RunState) -> _End | None:
         return None
     digest = end.plan.digest if end.plan else None
     has_plan = end.plan is not None or run.folder.has(PLAN)  # the end of an alter has none
-    stop = _describe_stop(end.stages, has_plan=has_plan)
+    stop = _describe_stop(run, end.stages, has_plan=has_plan)
     return _End(end.answer.status, end.answer.sentence, digest, end.changed, stop)
 
 
@@ -158,16 +158,16 @@ def _find_end(run: RunState, read_status: ReadStatus) -> _End:
     stopped = next((stage for stage in ended if stage.status in STOPPED), None)
     sentence = (stopped and stopped.message) or sentence
     return _End(
-        status, sentence, digest, changes, _describe_stop(ended, has_plan=digest is not None)
+        status, sentence, digest, changes, _describe_stop(run, ended, has_plan=digest is not None)
     )
 
 
-def _describe_stop(stages: Iterable[StageResult], *, has_plan: bool) -> str | None:
+def _describe_stop(run: RunState, stages: Iterable[StageResult], *, has_plan: bool) -> str | None:
     """Return how the first stage that stopped ended; None if none did."""
     for stage in stages:
         if (stage.stage, stage.status) == ("plan", StageStatus.REFUSED) and has_plan:
             return "blocked by guards"
         if stage.status in STOPPED:
-            is_open = stage.status is StageStatus.NOT_ENDED  # and verify has read it back
-            return f"{stage.stage} {Life.GONE if is_open else stage.status}"
+            applied = run.outcomes if stage.stage == "apply" else ()
+            return f"{stage.stage} {name_end(stage, applied)}"
     return None
