@@ -154,6 +154,24 @@ def test_an_alter_without_a_response_is_read_back(
     )
 
 
+def test_a_ledger_that_fails_while_an_alter_is_sent(
+    lab: Lab, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The alter is written, and a warning tells why runs may take its values for late writes."""
+    lab.desire({})
+    damaged = lab.records.ledger / "00000009.parquet"
+    network = Lossy(lab.cluster, iter([partial(damaged.create, b"PAR1")]))
+
+    alter_users(lab, network, {"user=alice": 15.0})
+
+    lab.wait_for({"user=alice": {KEY: 15.0}})
+    (warning,) = caplog.messages
+    assert warning.startswith(
+        "runs may not know that this alter sent these values, if they arrive late: the ledger does "
+        f"not parse: {damaged}"
+    )
+
+
 @dataclass
 class SlowDescription:
     """A cluster whose description of this number arrives after something else has happened."""

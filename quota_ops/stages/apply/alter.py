@@ -6,9 +6,10 @@ stops it, because a person runs it for this very change.
 """
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import InvalidInput, Refused
@@ -31,7 +32,6 @@ from quota_ops.store.run.files import ALTER, APPLIED
 from quota_ops.store.run.folder import RunFolder
 
 _log = logging.getLogger(__name__)
-_NOT_IN_LEDGER = "no run will know that this alter sent these values, if they arrive late"
 
 
 def apply_alter(folder: RunFolder, cluster: Cluster) -> None:
@@ -48,23 +48,31 @@ def apply_alter(folder: RunFolder, cluster: Cluster) -> None:
     _refuse_changed(plan.writes, stored)
     if alter.until is not None:
         _hold_entities(folder.records.holds, entities, alter.until, alter)
-    try:
-        record_intents(folder, plan, stored, state=ALTERED)
-    except InvalidInput as error:
-        _log.warning("%s: %s", _NOT_IN_LEDGER, error.message)
+    failed = _edit_ledger(partial(record_intents, folder, plan, stored, state=ALTERED))
 
     def write(number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
         return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
 
     def record() -> None:
-        with suppress(InvalidInput):  # told above
-            targets = {row.id: row.target for row in plan.writes}
-            withdraw_intents(folder, attempt.done, targets)
+        targets = {row.id: row.target for row in plan.writes}
+        _edit_ledger(partial(withdraw_intents, folder, attempt.done, targets), known=failed)
         folder.leave_outcomes(APPLIED, tuple(attempt.done))
 
     trouble = write_batches(attempt, folder.batches(), write, record)
     retry = "Run the command again for these: sending a value twice does no harm."
     raise_unless_done(attempt.done, trouble, retry, remedy=retry)
+
+
+def _edit_ledger(edit: Callable[[], object], known: str | None = None) -> str | None:
+    """Edit the ledger, and return why that failed; it is logged, unless that is `known` already."""
+    try:
+        edit()
+    except InvalidInput as error:
+        if error.message != known:
+            why = "runs may not know that this alter sent these values, if they arrive late"
+            _log.warning("%s: %s", why, error.message)
+        return error.message
+    return None
 
 
 def _refuse_changed(rows: Iterable[Difference], stored: Stored) -> None:
