@@ -125,7 +125,7 @@ _VOLATILE = (
     # One in thirty has digits alone, as other numbers have: it is in a column, or after a word.
     (r"(?<= at )\d{7}\b|(?<= since )\d{7}\b|(?<=commit )\d{7}\b|(?<=commit `)\d{7}\b", "COMMIT"),
     (r"(?<=  )\d{7}(?=  )|(?<=and )\d{7}(?= after it)", "COMMIT"),
-    (r"(?<=  login )\S+(?=\n|$)", "NAME"),
+    (r"(?<=SIZE  )\S+(?=\n|$)", "NAME"),
     (r" {2,}", "  "),
 )
 

@@ -19,7 +19,6 @@ from quota_ops.model.plans.approval import (
     approve_command,
     find_login,
     mark_overridden,
-    name_author,
     needs_approval,
     needs_cluster_name,
     select_valid_decisions,
@@ -240,5 +239,3 @@ def test_the_login_is_that_of_the_effective_user(monkeypatch: pytest.MonkeyPatch
     assert find_login() == login
     monkeypatch.setattr(os, "geteuid", lambda: 2**31)
     assert find_login() == "uid 2147483648"
-    named = (name_author("anna", "root"), name_author(None, "root"), name_author(None, None))
-    assert named == ("anna", "login root", None)

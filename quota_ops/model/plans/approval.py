@@ -39,11 +39,6 @@ class Author(NamedTuple):
     login: str
 
 
-def name_author(by: str | None, login: str | None) -> str | None:
-    """Return who did something: the given name or, without one, `login NAME`; None if unknown."""
-    return by or (login and f"login {login}")
-
-
 def find_login() -> str:
     """Return the name of the process's effective user; `uid 4711` for one without a name.
 
@@ -74,6 +69,11 @@ class Decision(Struct, frozen=True):
         """Raise ValueError if the time has no time zone."""
         if datetime.fromisoformat(self.at).tzinfo is None:
             raise ValueError(f"{self.at!r} has no time zone")
+
+    @property
+    def author(self) -> str:
+        """The name of its author, which is the login unless another was given."""
+        return self.by or self.login or "unknown"
 
     @property
     def guards(self) -> tuple[str, ...]:

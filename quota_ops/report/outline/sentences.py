@@ -7,7 +7,7 @@ from quota_ops.findings.codes import BEYOND_THREADS, UNKNOWN_USER
 from quota_ops.model.clusters.cluster_facts import Absent, ClusterFacts, Metadata
 from quota_ops.model.commit import short
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.plan import SHORT, Plan
 from quota_ops.model.quotas.difference import Action, Difference
@@ -175,12 +175,8 @@ def describe_approval(report: Report) -> str:
 
 
 def _describe_decision(decision: Decision) -> str:
-    who = name_author(decision.by, decision.login) or "unknown"
-    acted = (
-        f" (login {decision.login})"
-        if decision.by and decision.login and decision.by != decision.login
-        else ""
-    )
+    who, login = decision.author, decision.login
+    acted = f" (login {login})" if login and login != who else ""
     overrode = decision.said is DecisionKind.OVERRIDDEN
     did = f"overrode {', '.join(decision.guards)} of" if overrode else "approved"
     what = f"{did} plan {decision.digest[:SHORT]}"

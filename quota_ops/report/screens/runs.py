@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import LedgerRow
 from quota_ops.model.runs.report import RunSummary
@@ -59,7 +59,7 @@ def _status(run: RunSummary) -> str:
 def _describe_decision(decision: Decision) -> str:
     if decision.said is DecisionKind.NOTHING:
         return "no decision in time"
-    who = name_author(decision.by, decision.login) or "unknown"
+    who = decision.author
     if decision.said is DecisionKind.OVERRIDDEN:
         return f"{who} (--allow {', '.join(decision.guards)})"
     return who if decision.said is DecisionKind.APPROVED else f"rejected by {who}"

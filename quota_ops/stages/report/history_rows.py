@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 
 from quota_ops.model.history.history import HISTORY, Mode
-from quota_ops.model.plans.approval import Decision, DecisionKind, name_author
+from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.model.plans.effect import NO_RISK, Risk
 from quota_ops.model.plans.guard import Guard, GuardFinding
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
@@ -82,7 +82,7 @@ def _list_run_rows(report: Report, run: dict[str, Any], end: RunEnd) -> pa.Table
     run |= {
         "mode": mode,
         "status": summarize(report).status,
-        "author": rollback.by if rollback else name_author(report.by, report.login),
+        "author": rollback.by if rollback else report.by or report.login,
         "run_reason": _find_reason(report),
     }
     counts = _count_states(report) if report.plan else {}
@@ -167,9 +167,7 @@ def _list_row_approvers(row: ReportRow, report: Report) -> str | None:
 def list_approvers(decisions: Iterable[Decision]) -> str | None:
     """Return who approved a plan or overrode its guards, in order; None if nobody did."""
     kinds = {DecisionKind.APPROVED, DecisionKind.OVERRIDDEN}
-    names = (
-        name_author(made.by, made.login) or "unknown" for made in decisions if made.said in kinds
-    )
+    names = (made.author for made in decisions if made.said in kinds)
     return ", ".join(dict.fromkeys(names)) or None
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.moment import iso_utc
-from quota_ops.model.plans.approval import name_author
 from quota_ops.model.runs.report import RunSummary
 from quota_ops.model.runs.run import About
 from quota_ops.model.runs.stages import STAGES, STOPPED, StageResult, StageStatus, name_end
@@ -62,7 +61,7 @@ def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> Run
         started=_started(folder),
         commit=about.commit,
         decisions=run.read(APPROVAL, folder.decisions) or (),
-        by=_read_author(folder) or name_author(about.by, about.login if end.changes else None),
+        by=_read_author(folder) or about.by or (about.login if end.changes else None),
         size=size,
         trouble="; ".join(dict.fromkeys(troubles)) or None,
         **end._asdict(),
