@@ -207,7 +207,7 @@ def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]
             if name is not None and kind != IP:
                 quota_of.setdefault((kind, name), quota)
     order = {part: at for at, part in enumerate(quota_of)}
-    pairs = (tuple(sorted(pair, key=order.__getitem__)) for pair in _find_near(quota_of))
+    pairs = (tuple(sorted(pair, key=order.__getitem__)) for pair in find_near(quota_of))
     for meant, slip in dict.fromkeys(pairs):
         if (wrong := quota_of[slip]) is not None:
             other = quota_of[meant]
@@ -217,7 +217,7 @@ def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]
             yield _of_entity(MISSPELLED, wrong, message, f"{doubt} {CODES[MISSPELLED].remedy}")
 
 
-def _find_near(
+def find_near(
     parts: Collection[tuple[str, str]],
 ) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
     """Yield the pairs of names of one type that differ as if one of them were misspelled.

@@ -378,8 +378,8 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
         _NOTICE,
         _FILES,
         "a name that differs from another one by a letter, the order of letters, or a separator",
-        "The other name is declared, or listed under owners. For names with digits, only `-`, `_` "
-        "and `.` count.",
+        "The other name is declared, or listed under owners; for an `alter`, it has a quota. For "
+        "names with digits, only `-`, `_` and `.` count.",
         "If it is a slip, the limit applies to no client.",
         """\
 - user: indexer

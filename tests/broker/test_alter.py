@@ -224,6 +224,23 @@ def test_names_as_they_are(cluster: Cluster) -> None:
     assert settled(cluster, rows) == rows
 
 
+def test_a_name_that_is_nearly_a_stored_one(cluster: Cluster) -> None:
+    """The alter goes on, because the name may be new, and asks whether the other one is meant."""
+    alter("--names", "user=alice", "--add", f"{P}=5")
+    assert settled(cluster, {("user=alice", P, 5.0)}) == {("user=alice", P, 5.0)}
+
+    told = [alter("--names", f"user={name}", "--add", f"{P}=5") for name in ("alcie", "alice")]
+
+    hint = (
+        "user=alcie  QO123 notice  user alcie is nearly user alice, which has a quota. "
+        "Did you mean alice?"
+    )
+    assert [(one.exit_code, hint in one.stdout.splitlines()) for one in told] == [
+        (0, True),
+        (0, False),
+    ]
+
+
 def test_yaml_with_problems_stops_nobody(cluster: Cluster) -> None:
     """An alter writes although the YAML is invalid, and shows that what Git declares is unknown."""
     (Path("desired_state") / "demo" / "broken.yaml").write_text("owner: [")

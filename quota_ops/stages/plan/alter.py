@@ -3,7 +3,9 @@
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple, Self
 
+from quota_ops.desired.findings import find_near
 from quota_ops.findings.cluster_rules import find_unknown_users
+from quota_ops.findings.codes import MISSPELLED
 from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
@@ -18,7 +20,7 @@ from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration, Typed
 from quota_ops.model.quotas.difference import Action, Difference, Kind
-from quota_ops.model.quotas.entity import Entity
+from quota_ops.model.quotas.entity import IP, Entity
 from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.quotas.tables import DIFFERENCES
 from quota_ops.model.runs.run import Findings
@@ -61,7 +63,10 @@ def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping
     guards = judge_alteration(judged, policy, applied, risks)
     if trouble is not None:
         guards += (find_unknown_policy(writes, trouble),)
-    folder.write(FINDINGS, Findings(tuple(_find(writes, find_facts()))))
+    found = [*_find(writes, find_facts())]
+    if len(entities := {row.entity for row in writes}) == 1:  # to compare more names takes long
+        found += _find_misspelled(entities.pop(), {entity for entity, _ in stored})
+    folder.write(FINDINGS, Findings(tuple(found)))
     folder.write_table(DIFFERENCES, _number_batches(writes))
     plan = Plan(
         policy=policy,
@@ -88,6 +93,21 @@ def _find(writes: Iterable[Difference], facts: ClusterFacts) -> Iterator[Finding
     yield from find_unknown_users(names, facts)
     for (entity, key), value in limits.items():
         yield from check_limit(entity, key, value)
+
+
+def _find_misspelled(text: str, stored: Collection[str]) -> Iterator[Finding]:
+    """Yield a finding for each name of an entity that no stored one has, and one nearly has."""
+    for kind, name in Entity.parse(text).parts:
+        if kind == IP or name is None or any(f"{kind}={name}" in other for other in stored):
+            continue
+        alike = (other for other in stored if abs(len(other) - len(text)) <= 1)
+        begin, part = f"{kind}={name[:1]}", (kind, name)
+        parts = (one for other in alike if begin in other for one in Entity.parse(other).parts)
+        names = {(of, other): None for of, other in parts if other} | {part: None}
+        near = {one for pair in find_near(names) if part in pair for one in pair}
+        for _, other in sorted(near - {part}):
+            message = f"{kind} {name} is nearly {kind} {other}, which has a quota."
+            yield Finding(MISSPELLED, text, None, message, f"Did you mean {other}?")
 
 
 def _refuse_lost_addresses(
