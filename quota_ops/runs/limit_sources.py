@@ -47,8 +47,8 @@ def describe_sources(
     in_git |= {key: f"{in_git[key]}; {words}" for key, words in lost.items() if key in in_git}
     try:
         records = store.of_cluster(policy.cluster_id)
-        end, known = ledger_end.read(records), ledger.last(records)
-        old_ledger = ledger_end.explain_old_copy(records, known.name, end)
+        end, known = ledger_end.read(records), ledger.read(records)
+        old_ledger = ledger_end.explain_old_copy(records, known.file, end)
         written = find_managed(known.rows, applied)
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}

@@ -36,9 +36,9 @@ def divide_by_cluster(run: Run, found: ClusterReview) -> ClusterReview:
     rates = [row for rows in sides for row in rows if row.needs_brokers]
     if not rates:
         return found
-    known = ledger.last(run.folder.records)
+    known = ledger.read(run.folder.records)
     topics = list_topics(row.topics for row in rates)
-    placement = read_placement(run.connect(), run.folder.policy(), known.brokers, topics)
+    placement = read_placement(run.connect(), run.folder.policy(), known.notes.brokers, topics)
     return _divide_sides(found, placement, read_divisors(known))
 
 
@@ -52,8 +52,8 @@ def divide_offline(run: Run, found: ClusterReview) -> ClusterReview:
         return found
     known, before = NO_BROKERS, dict[Key, int]()
     with suppress(InvalidInput):
-        last = ledger.last(run.folder.records)
-        known, before = last.brokers, dict(read_divisors(last))
+        last = ledger.read(run.folder.records)
+        known, before = last.notes.brokers, dict(read_divisors(last))
     placement = Placement(known.ids, None)
     rows = _divide_known(declared.values(), placement, before)
     run.folder.write_table(DECLARED, list(rows.values()))

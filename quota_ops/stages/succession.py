@@ -16,7 +16,7 @@ from quota_ops.model.stored import from_json
 from quota_ops.model.text import command
 from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
-from quota_ops.store.ledger.ledger import Ledger, last, read, read_notes
+from quota_ops.store.ledger.ledger import Ledger, read, read_notes
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -28,14 +28,14 @@ def begin(folder: RunFolder) -> None:
     """Move an earlier attempt from describe on, and write began.json.
 
     A run that already began with its commit takes a new number instead. Raises InvalidInput like
-    `ledger.last`.
+    `ledger.read`.
     """
     move_attempt(folder, "describe")
     commit = folder.about().commit
     if folder.has(BEGAN) and _began(folder).commit == commit:
         folder.take_next_number()
     else:
-        commits = read_notes(last(folder.records).table).commits
+        commits = read(folder.records).notes.commits
         folder.write(BEGAN, Beginning(commit, commits[-1] if commits else None))
 
 

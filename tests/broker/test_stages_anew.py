@@ -28,7 +28,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
     """A cleared old run is blocked by a guard, and its report omits what it once wrote."""
     old = reconciled(lab, "c1", FIRST)
     reconciled(lab, "c2", SECOND)
-    before = ledger.read(lab.records)
+    before = ledger.read(lab.records).file
     lab.desire(FIRST)
 
     error = error_of(lab.resume(old, allow={}), CHAINS["reconcile"])
@@ -39,7 +39,7 @@ def test_an_old_run_that_is_cleared(lab: Lab) -> None:
         "clients; went_back: commit c1 was applied before, and c2 after it"
     )
     assert lab.stored() == SECOND
-    assert ledger.read(lab.records) == before
+    assert ledger.read(lab.records).file == before
     assert [one for one in (APPLIED, VERIFICATION) if old.has(one)] == []
     said = (old.place / "report.txt").read().decode()
     assert said.startswith("2 changes to make on demo; 2 guards block the plan; 1 of 2")

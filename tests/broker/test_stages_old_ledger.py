@@ -130,6 +130,6 @@ def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab, *, is_end_lost: b
         "guards block this plan: unprotected: it is unknown what the last applied cluster.yaml "
         "protects, and its thresholds: "
     )
-    anew = "the ledger was, or may have been, lost, and no run was verified since"
+    anew = "the ledger was, or may have been, lost, and no whole run was verified since"
     assert [one.returncode for one in blocked] == [1, 1]
     assert [one.stderr.partition("\n")[0] for one in blocked] == [unknown + lost, unknown + anew]

@@ -97,7 +97,7 @@ def test_a_response_that_is_cut_is_no_damage(address: str, faults: Faults) -> No
     """A cut response is requested again; if it is cut unnoticed, no file is called damaged."""
     records = find_run_store(address).of_cluster("id")
     files = (
-        (records.ledger / "00000001.parquet", ledger.last),
+        (records.ledger / "00000001.parquet", ledger.read),
         (records.holds / "00000001.json", lambda found: holds.read(found.holds)),
         (records.claims / "00000001.json", lambda found: claims.read(found, 1)),
         (records.approvals / "abc-0001.json", lambda found: decisions.read(found.approvals, "abc")),

@@ -112,14 +112,14 @@ def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool
     from quota_ops.desired.read import find_cluster
     from quota_ops.runs.run import leave_changes
     from quota_ops.stages.check import check_desired_state
-    from quota_ops.store.ledger.ledger import last
+    from quota_ops.store.ledger import ledger
 
     run = open_unwritten_run(run_folder, None, "check")
     folder = find_cluster(run.about().cluster, desired_state)
     read = partial(check_desired_state, run, folder)
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
     with suppress(InvalidInput):  # the next stage, describe, reports a damaged ledger
-        leave_changes(run, folder, last(run.records).table)
+        leave_changes(run, folder, ledger.read(run.records).table)
 
 
 def _show_all(

@@ -53,7 +53,7 @@ def describe_cluster(
     """
     policy = folder.policy()
     end, claimed = ledger_end.read(records), claims.last_number(records)
-    known, holds = ledger.last(records), holds_now(records.holds)
+    known, holds = ledger.read(records), holds_now(records.holds)
     undivided = divide_declared(folder, cluster, known, files, skip_invalid=skip_invalid)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     applied = read_applied_policy(folder, known.table)
@@ -68,7 +68,7 @@ def describe_cluster(
     at = datetime.now(UTC)
     facts, metadata = find_facts(), find_metadata()
     if not isinstance(cluster, Snapshot):
-        metadata, _ = add_absent_brokers(metadata, cluster, policy, known.brokers)
+        metadata, _ = add_absent_brokers(metadata, cluster, policy, known.notes.brokers)
     if disagree:
         metadata = replace(metadata or Metadata(), disagree=disagree)
     take_number_above(folder, known.table, claimed)
@@ -86,8 +86,8 @@ def describe_cluster(
             snapshot=cluster.place if isinstance(cluster, Snapshot) else None,
             cluster_id=cluster.cluster_id,
             brokers=tuple(f"{broker.id} {broker.host}:{broker.port}" for broker in cluster.brokers),
-            ledger=known.name,
-            old_ledger=ledger_end.explain_old_copy(records, known.name, end),
+            ledger=known.file,
+            old_ledger=ledger_end.explain_old_copy(records, known.file, end),
             holds=holds,
             lost=lost,
             undivided=undivided,

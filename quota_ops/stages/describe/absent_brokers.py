@@ -16,7 +16,7 @@ from quota_ops.store.places.run_store import ClusterStore
 def read_known_brokers(records: ClusterStore) -> cluster_facts.KnownBrokers:
     """Return the brokers of the last verified run; an empty result if no ledger can be read."""
     with suppress(InvalidInput):
-        return ledger.last(records).brokers
+        return ledger.read(records).notes.brokers
     return cluster_facts.NO_BROKERS
 
 

@@ -14,7 +14,7 @@ from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.text import name_first
-from quota_ops.store.ledger.ledger import LedgerFile, damaged
+from quota_ops.store.ledger.ledger import Ledger, damaged
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.snapshot import Snapshot
 
@@ -28,7 +28,7 @@ Changed = frozenset[tuple[str, str, str]]
 
 
 def confirm_stored(
-    cluster: Cluster | Snapshot, described: Stored, known: LedgerFile
+    cluster: Cluster | Snapshot, described: Stored, known: Ledger
 ) -> tuple[Stored, tuple[tuple[int, int], ...]]:
     """Return the stored values, and each broker that disagrees with its number of differing rows.
 
@@ -55,12 +55,12 @@ def confirm_stored(
     return described if changed == first else stored, disagree
 
 
-def _check_entities(known: LedgerFile, texts: Iterable[str]) -> None:
+def _check_entities(known: Ledger, texts: Iterable[str]) -> None:
     for text in texts:
         try:
             Entity.parse(text)
         except ValueError:
-            raise damaged(f"{known.name} has rows of the invalid entity {text!r}") from None
+            raise damaged(f"{known.file} has rows of the invalid entity {text!r}") from None
 
 
 def _query_in_turn(cluster: Cluster) -> Iterator[tuple[int, Stored]]:

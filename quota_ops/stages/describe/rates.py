@@ -19,7 +19,7 @@ from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.quotas.tables import DECLARED, DESIRED
 from quota_ops.model.text import counted
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers, read_known_brokers
-from quota_ops.store.ledger.ledger import LedgerFile
+from quota_ops.store.ledger.ledger import Ledger
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import BROKERS
@@ -27,12 +27,7 @@ from quota_ops.store.run.folder import RunFolder
 
 
 def divide_declared(
-    folder: RunFolder,
-    cluster: Cluster | Snapshot,
-    known: LedgerFile,
-    files: str,
-    *,
-    skip_invalid: bool,
+    folder: RunFolder, cluster: Cluster | Snapshot, known: Ledger, files: str, *, skip_invalid: bool
 ) -> tuple[InvalidFile, ...]:
     """Write desired.parquet with the share of each broker, and brokers.json, if Git declares any.
 
@@ -47,9 +42,9 @@ def divide_declared(
     rows = tuple(folder.read_rows(DECLARED))
     topics = list_topics(row.topics for row in rows)
     if isinstance(cluster, Snapshot):
-        placement = Placement(known.brokers.ids, None)
+        placement = Placement(known.notes.brokers.ids, None)
     else:
-        placement = read_placement(cluster, folder.policy(), known.brokers, topics)
+        placement = read_placement(cluster, folder.policy(), known.notes.brokers, topics)
     before = read_divisors(known)
     undivided: tuple[InvalidFile, ...] = ()
     if skip_invalid and placement.leads is not None:
@@ -103,7 +98,7 @@ def read_placement(
     return Placement(tuple(sorted(brokers)), cluster.read_leads(topics, brokers))
 
 
-def read_divisors(known: LedgerFile) -> Mapping[Key, int]:
+def read_divisors(known: Ledger) -> Mapping[Key, int]:
     """Return by how many brokers each limit of the whole cluster was divided that runs verified."""
     rows = to_rows(known.table, "entity", "key", "state", "brokers")
     return {

@@ -38,7 +38,7 @@ from quota_ops.store.run.folder import RunFolder
 
 _MOST_NAMED = 3
 """How many addresses are named that a host name may mean."""
-_NO_POLICY = "the ledger was, or may have been, lost, and no run was verified since"
+_NO_POLICY = "the ledger was, or may have been, lost, and no whole run was verified since"
 
 
 def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping[str, str]) -> None:

@@ -47,7 +47,7 @@ def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SIL
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
-    digest, known = (RunState(folder).applied_digest, ledger.last(folder.records).brokers)
+    digest, known = (RunState(folder).applied_digest, ledger.read(folder.records).notes.brokers)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     unwritten = find_unwritten(run.outcomes)
     left = _list_held(folder, run.desired, held)

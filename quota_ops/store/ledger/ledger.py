@@ -8,6 +8,8 @@ undoes another's rows, and the previous file is the backup.
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -48,55 +50,31 @@ class Notes(Struct, frozen=True):
     """Whether its first file was written when an earlier ledger was, or may have been, lost."""
 
 
-class Ledger(Struct, frozen=True):
-    """A cluster's ledger at one moment; `file` is None if it has no file yet."""
+@dataclass(eq=False)
+class Ledger:
+    """A cluster's ledger at one moment; `file` is None if it has no file yet.
+
+    `table` has the rows, and the notes in its metadata.
+    """
 
     file: str | None
-    rows: tuple[LedgerRow, ...]
-    notes: Notes = Notes()
+    table: pa.Table
+
+    @cached_property
+    def rows(self) -> tuple[LedgerRow, ...]:
+        """The rows as values, which are made when they are first used."""
+        return tuple(parquet.read_rows(LEDGER, self.table))
+
+    @cached_property
+    def notes(self) -> Notes:
+        """What its file has besides the rows."""
+        return read_notes(self.table)
 
 
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
-class _Content(Struct):
-    """The parsed content of a ledger file; its rows are made when they are first used."""
-
-    table: pa.Table
-    clusters: frozenset[str]
-    _rows: tuple[LedgerRow, ...] | None = None
-
-    @property
-    def rows(self) -> tuple[LedgerRow, ...]:
-        """The rows of the table."""
-        if self._rows is None:
-            self._rows = tuple(parquet.read_rows(LEDGER, self.table))
-        return self._rows
-
-
-class LedgerFile(Struct, frozen=True):
-    """The last file of a ledger; `name` is None if the ledger has no file yet."""
-
-    name: str | None
-    _content: _Content
-
-    @property
-    def table(self) -> pa.Table:
-        """The rows as an Arrow table, with the notes in its metadata."""
-        return self._content.table
-
-    @property
-    def rows(self) -> tuple[LedgerRow, ...]:
-        """The rows as values."""
-        return self._content.rows
-
-    @property
-    def brokers(self) -> KnownBrokers:
-        """The brokers of the last verified run."""
-        return read_notes(self.table).brokers
-
-
-def last(records: ClusterStore) -> LedgerFile:
+def read(records: ClusterStore) -> Ledger:
     """Return the last file of a cluster's ledger; an empty table if it has no file yet.
 
     Raises InvalidInput if it cannot be read; also if that file does not parse, has a row twice or a
@@ -107,7 +85,7 @@ def last(records: ClusterStore) -> LedgerFile:
     except InvalidInput as error:
         raise InvalidInput(f"the ledger cannot be read: {error.message}", error.remedy) from error
     if not there:
-        return LedgerFile(None, _Content(parquet.from_rows(LEDGER, ()), frozenset()))
+        return Ledger(None, parquet.from_rows(LEDGER, ()))
     place = records.ledger / numbered_files.file_name(there[-1], KIND)
     try:
         content = numbered_files.read_file(place)
@@ -116,7 +94,7 @@ def last(records: ClusterStore) -> LedgerFile:
     except OSError as error:
         raise damaged(f"{place}: {error}") from error
     try:
-        return LedgerFile(place.name, _parse(content, place))
+        return _parse(content, place)
     except NewerFile:
         raise
     except (InvalidInput, RecursionError, ValueError) as error:
@@ -148,30 +126,19 @@ def damaged(why: str) -> InvalidInput:
     )
 
 
-def read(records: ClusterStore) -> Ledger:
-    """Return the ledger of the last file. Raises InvalidInput like `last`."""
-    found = last(records)
-    return Ledger(found.name, found.rows, read_notes(found.table))
+_known: dict[tuple[str, bytes], Ledger] = {}
+"""The file that this process read or wrote last, by place and bytes: a run reads it six times."""
 
 
-_known: dict[bytes, _Content] = {}
-"""The file that this process read or wrote last, by its bytes: a run reads it six times."""
-
-
-def _parse(content: bytes, place: Place) -> _Content:
-    if content not in _known:
-        table = parquet.from_bytes(LEDGER, content, str(place))
-        if not parquet.notes(table):  # no guard would know what was applied
-            raise ValueError("it has no notes: another program wrote it")
-        read_notes(table)
-        _check(table, place)
-        clusters = frozenset(parquet.to_values(table["cluster"]))  # `unique` loads 50 ms of pyarrow
-        _remember(content, _Content(table, clusters))
-    known = _known[content]
-    for cluster in known.clusters:
-        if safe_name(cluster) != place.parent.name:
-            raise InvalidInput(f"{place} belongs to another cluster, {cluster}")
-    return known
+def _parse(content: bytes, place: Place) -> Ledger:
+    if (known := _known.get((str(place), content))) is not None:
+        return known
+    table = parquet.from_bytes(LEDGER, content, str(place))
+    if not parquet.notes(table):  # no guard would know what was applied
+        raise ValueError("it has no notes: another program wrote it")
+    read_notes(table)
+    _check(table, place)
+    return _remember(place, content, Ledger(place.name, table))
 
 
 def _check(table: pa.Table, place: Place) -> None:
@@ -187,11 +154,15 @@ def _check(table: pa.Table, place: Place) -> None:
         raise InvalidInput(f"{place} has {key} of {entity} twice")
     if odd := {*columns[2]} - ledger_edits.STATES:
         raise InvalidInput(f"{place} has rows in an unknown state: {min(odd)!r}")
+    for cluster in {*parquet.to_values(table["cluster"])}:  # `unique` loads 50 ms of pyarrow
+        if safe_name(cluster) != place.parent.name:
+            raise InvalidInput(f"{place} belongs to another cluster, {cluster}")
 
 
-def _remember(content: bytes, parsed: _Content) -> None:
+def _remember(place: Place, content: bytes, found: Ledger) -> Ledger:
     _known.clear()
-    _known[content] = parsed
+    _known[str(place), content] = found
+    return found
 
 
 def read_notes(table: pa.Table) -> Notes:
@@ -244,8 +215,8 @@ def change(
                 equal = (*noted.equal, *before.notes.commits[-1:])[-EQUAL_KEPT:]
                 noted = replace(noted, equal=equal)
         ledger_edits.drop_absences(rows)
-        after = Ledger(before.file, tuple(rows[key] for key in sorted(rows)), noted)
-        if after == before and before.file is not None:
+        after = tuple(rows[key] for key in sorted(rows))
+        if (after, noted) == (before.rows, before.notes) and before.file is not None:
             return None
         if is_last and policy is not None:
             noted = replace(noted, applied_by=sequence)
@@ -253,17 +224,16 @@ def change(
             1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND
         )
         notes = {note: json.dumps(value) for note, value in to_json(Notes, noted).items()}
-        table = parquet.from_rows(LEDGER, after.rows).replace_schema_metadata(notes)
+        table = parquet.from_rows(LEDGER, after).replace_schema_metadata(notes)
         content = parquet.to_bytes(LEDGER, table, notes)
-        if (records.ledger / name).create(content):
-            clusters = frozenset({row.cluster for row in after.rows})
-            _remember(content, _Content(table, clusters, after.rows))
+        if (place := records.ledger / name).create(content):
+            _remember(place, content, Ledger(name, table)).rows = after
             # After a restored copy, only a whole run makes the ledger complete again.
             is_first_or_of_run = before.file is None or policy is not None
             if is_first_or_of_run or _is_end(records, before.file):
                 ledger_end.write(records, LedgerEnd.of_file(name, content))
             return name
-    raise numbered_files.refused_create(records.ledger / name)
+    raise numbered_files.refused_create(place)
 
 
 def _add_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]:
