@@ -26,7 +26,7 @@ from quota_ops.stages.check import check_desired_state
 from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report.end_record import find_audit_connection
-from quota_ops.stages.succession import begin
+from quota_ops.stages.succession import begin, find_unverified_commit
 from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.ledger.ledger import read_notes
 from quota_ops.store.places.run_store import RunStore
@@ -138,7 +138,10 @@ def leave_changes(
 ) -> None:
     """Write commits.json: what the commit of a run has and lacks of those that a ledger has."""
     notes, provenance = read_notes(ledger), folder.about().provenance
-    found = list_changes(cluster_folder, provenance, notes.commits, notes.equal, bundle)
+    written = find_unverified_commit(folder, ledger, notes.applied_by or 0)
+    found = list_changes(
+        cluster_folder, provenance, notes.commits, notes.equal, written=written, bundle=bundle
+    )
     folder.write(CHANGES, found)
 
 

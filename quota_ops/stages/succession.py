@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import pyarrow as pa
 
-from quota_ops.model.commit import named
+from quota_ops.model.commit import is_git, named
 from quota_ops.model.errors import InvalidInput, Refused
 from quota_ops.model.plans.ledger_edits import ALTERED, INTENDED, VERIFIED
 from quota_ops.model.plans.policy import Policy
@@ -17,7 +17,7 @@ from quota_ops.model.text import command
 from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
 from quota_ops.store.ledger.ledger import Ledger, read, read_notes
-from quota_ops.store.places.parquet import to_rows
+from quota_ops.store.places.parquet import to_rows, to_values
 from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import last_number
@@ -37,6 +37,21 @@ def begin(folder: RunFolder) -> None:
     else:
         commits = read(folder.records).notes.commits
         folder.write(BEGAN, Beginning(commit, commits[-1] if commits else None))
+
+
+def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) -> str | None:
+    """Return the commit of the last run that noted writes in a ledger, and was not verified.
+
+    None if that run began before the run `applied_by`, which applied the last commit, or if it has
+    no commit of Git.
+    """
+    states = to_values(table["state"])
+    if INTENDED not in states:
+        return None
+    noted = zip(states, to_values(table["sequence"]), strict=True)
+    number = max((number or 0 for state, number in noted if state == INTENDED), default=0)
+    claim = claims.find(folder.records, number) if number > applied_by else None
+    return claim.commit if claim and claim.commit and is_git(claim.commit) else None
 
 
 def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:

@@ -179,6 +179,35 @@ def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) ->
     assert guards(run.folder)[Guard.WENT_BACK] == lacks
 
 
+def test_a_commit_that_was_written_and_not_verified(repository: Lab) -> None:
+    """A commit counts for guard went_back once a run has written it, as by `apply`."""
+    first = head(repository.folder)
+    assert repository.call("reconcile", "demo").returncode == 0
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("apply", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+
+    plan = repository.call("plan", "demo")
+
+    assert f"does not contain {last[:7]}, which was applied last" in plan.stdout
+
+
+def test_files_in_no_repository(repository: Lab) -> None:
+    """A plan that Git cannot compare with the last applied commit reports that, and why."""
+    last = head(repository.folder)
+    assert repository.call("reconcile", "demo").returncode == 0
+    (repository.folder.parent / ".git").rename(repository.root / "elsewhere.git")
+    repository.desire(SECOND)
+
+    plan = repository.call("plan", "demo", "--commit", "v2")
+
+    told = f"It is unknown whether {last[:7]}, which was applied last, is in the history of these"
+    assert f"{told} files: the files of this run are in no Git repository." in plan.stdout
+
+
 def test_a_commit_that_the_repository_has_lost_since_check(repository: Lab) -> None:
     """A worker whose clone lacks the commit that check read cannot compare, and reports that."""
     first = head(repository.folder)

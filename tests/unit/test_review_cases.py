@@ -144,6 +144,26 @@ def test_a_removal_that_one_of_two_merge_bases_hides_is_no_agreement(
     assert (merged.returncode, merged.stdout.count("| ⚠ | user `bob` |")) == (1, 1)
 
 
+def test_files_beside_a_damaged_ledger(tmp_path: Path) -> None:
+    """A review of files alone reads no ledger, so a damaged one does not change its verdict."""
+    root, home = tmp_path / "repository", {"HOME": str(tmp_path)}
+    team = "owner: a\nquotas:\n  - user: bob\n    limits: {{producer_byte_rate: {0} MiB}}\n"
+    cluster = "cluster_id: x\nconnection: demo\n"
+    make_branch(
+        root,
+        {"demo/cluster.yaml": cluster, "demo/a.yaml": team.format(1)},
+        {"demo/a.yaml": team.format(2)},
+    )
+    before = call_cli(["review", "--files-only"], home, root)
+    ledger = tmp_path / ".local/state/quota-ops/store/ledger/x"
+    ledger.mkdir(parents=True)
+    (ledger / "00000001.parquet").write_bytes(b"damaged")
+
+    ended = call_cli(["review", "--files-only"], home, root)
+
+    assert (ended.returncode, ended.stdout) == (0, before.stdout)
+
+
 def test_a_link_in_place_of_a_cluster_is_a_problem(tmp_path: Path) -> None:
     """The review rejects what check would reject after the merge."""
     root = tmp_path / "repository"

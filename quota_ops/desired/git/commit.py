@@ -93,29 +93,33 @@ def list_changes(
     provenance: Provenance,
     applied: Sequence[str],
     equal: Sequence[str],
+    *,
+    written: str | None,
     bundle: BundleVersion | None,
 ) -> Changes:
     """List the commits that changed a cluster's files since the last applied one, up to a run's.
 
     If none was `applied` before, all of them count. A run of a commit that contains one of `equal`
-    contains what the last one of `applied` declares.
+    contains what the last one of `applied` declares. `written` is a later commit, which a run wrote
+    and did not verify.
     """
     own, since = provenance.commit, applied[-1] if applied else None
     found, failure = list[Commit](), None
     repository = _find_repository(folder, bundle)
-    unknown = "the files of this run are not those of a commit"
     if repository is None:
-        return Changes(since, failure=unknown)
+        last = next(filter(is_git, reversed(applied)), None)
+        why = "the files of this run are in no Git repository"
+        return Changes(since, failure=why, uncompared=written or last)
     paths = [path for path in (folder, shared_folder(folder)) if path.exists()]
-    lacks: str | None = None
-    uncompared: str | None = None
+    # A commit that a person passed is compared with nothing, so the one that is checked out counts.
+    is_given = provenance.source is CommitSource.GIVEN
+    files = "HEAD" if is_given and bundle is None else own or provenance.base
+    lacks, uncompared = _find_missing(repository, files, applied, equal, written)
     has_own = True
     try:
-        lacks, uncompared = _find_missing(repository, provenance, applied, equal, bundle)
-        is_given = provenance.source is CommitSource.GIVEN
         has_own = own is None or not is_given or repository.has(own)
         if own is None:
-            failure = unknown
+            failure = "the files of this run are not those of a commit"
         elif since is not None and not is_git(since):
             failure = "it is not a commit"
         elif missing := [one for one in (since, own) if one and not repository.has(one)]:
@@ -131,32 +135,40 @@ def list_changes(
 
 def _find_missing(
     repository: Repository,
-    provenance: Provenance,
+    own: str | None,
     applied: Sequence[str],
     equal: Sequence[str],
-    bundle: BundleVersion | None,
+    written: str | None,
 ) -> tuple[str | None, str | None]:
-    """Return the commit that was applied last, if it is not in the history of the files.
+    """Return the commit that was written or applied last, if it is not in the history of another.
 
-    First if that is certain, second if it is unknown. A commit that a person passed is compared
-    with nothing, so the one that is checked out counts. Nothing is compared with a name that is no
+    First if that is certain, second if it is unknown. Nothing is compared with a name that is no
     commit of the repository: the one applied before it counts.
     """
-    is_given = provenance.source is CommitSource.GIVEN and bundle is None
-    own = "HEAD" if is_given else provenance.commit or provenance.base
-    if own is None:
+    commits = [commit for commit in reversed(applied) if is_git(commit)]
+    last = written or next(iter(commits), None)
+    if own is None or last is None:
         return None, None
-    commits = filter(is_git, reversed(applied))
-    last = next((commit for commit in commits if repository.may_have(commit)), None)
-    if last is None:
-        return None, None
+    try:
+        for names, same in (([written] if written else [], ()), (commits, equal)):
+            if last := next(filter(repository.may_have, names), None):
+                contains = _contains_any(repository, own, (last, *filter(is_git, same)))
+                if not contains:
+                    return (None, last) if contains is None else (last, None)
+    except GitFailed:
+        return None, last
+    return None, None
+
+
+def _contains_any(repository: Repository, own: str, commits: Iterable[str]) -> bool | None:
+    """Return whether a commit contains one of others; None if a clone cannot tell."""
     is_certain = True
-    for commit in (last, *filter(is_git, equal)):
+    for commit in commits:
         contains = repository.contains(own, commit)
         if contains:
-            return None, None
+            return True
         is_certain &= contains is not None
-    return (last, None) if is_certain and repository.has(own) else (None, last)
+    return False if is_certain and repository.has(own) else None
 
 
 def _find_repository(folder: Path, bundle: BundleVersion | None) -> Repository | None:

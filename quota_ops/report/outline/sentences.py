@@ -319,9 +319,10 @@ def _describe_uncompared(report: Report) -> Iterator[str]:
     if changes is None or report.plan is None or not report.plan.writes:
         return
     if changes.uncompared:
+        why = changes.failure or "fetch all of it (git fetch --unshallow)"
         yield (
             f"It is unknown whether {short(changes.uncompared)}, which was applied last, is in the "
-            "history of these files: fetch all of it (git fetch --unshallow)."
+            f"history of these files: {why}."
         )
     if not changes.has_own:
         yield (
