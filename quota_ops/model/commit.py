@@ -73,6 +73,8 @@ class Changes(Struct, frozen=True):
     failure: str | None = None
     lacks: str | None = None
     """The commit that was applied last, if the commit that is checked out does not contain it."""
+    checked_out: str | None = None
+    """The commit that lacks it, if the run records another one, which a person passed."""
     uncompared: str | None = None
     """That commit, if it is unknown whether that one contains it: in a shallow clone."""
     has_own: bool = True

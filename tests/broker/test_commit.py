@@ -157,11 +157,12 @@ def test_a_branch_is_blocked_after_a_rollback_too(repository: Lab, given: tuple[
     assert repository.call("reconcile", "--run", run, *approve).returncode == 0
     git(repository.folder, "checkout", "--quiet", first)
     repository.desire(THIRD)
-    commit_all(repository.folder.parent)
+    other = commit_all(repository.folder.parent)
 
     plan = repository.call("plan", "demo", *given)
 
-    assert f"does not contain {last[:7]}, which was applied last" in plan.stdout
+    lacks = f"commit {other[:7]} does not contain {last[:7]}, which was applied last"
+    assert lacks in plan.stdout
 
 
 def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) -> None:

@@ -116,7 +116,9 @@ def list_changes(
     files = "HEAD" if is_given and bundle is None else own or provenance.base
     lacks, uncompared = _find_missing(repository, files, applied, equal, written)
     has_own = True
+    checked_out: str | None = None
     try:
+        checked_out = repository.head() if lacks and files == "HEAD" else None
         has_own = own is None or not is_given or repository.has(own)
         if own is None:
             failure = "the files of this run are not those of a commit"
@@ -130,7 +132,7 @@ def list_changes(
     except GitFailed as error:
         failure = error.message
     commits = tuple(found[:MOST_COMMITS])
-    return Changes(since, commits, len(found), failure, lacks, uncompared, has_own)
+    return Changes(since, commits, len(found), failure, lacks, checked_out, uncompared, has_own)
 
 
 def _find_missing(

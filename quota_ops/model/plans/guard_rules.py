@@ -68,6 +68,8 @@ class EarlierRuns(Struct, frozen=True):
     base has."""
     lacks: str | None = None
     """The commit that was applied last, if that of this run does not contain it."""
+    checked_out: str | None = None
+    """The commit that lacks it, if that is not the one of this run."""
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -197,7 +199,8 @@ def _commits_and_policy(
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"
         yield make_finding(Guard.WENT_BACK, message, what=last)
     elif goes_back and earlier.lacks is not None:
-        what = f"{named(str(commit))} does not contain {short(earlier.lacks)}"
+        own = named(str(earlier.checked_out or commit))
+        what = f"{own} does not contain {short(earlier.lacks)}"
         message = f"{what}, which was applied last"
         yield make_finding(Guard.WENT_BACK, message, what=earlier.lacks)
     elif writes and earlier.overtaken_by is not None:

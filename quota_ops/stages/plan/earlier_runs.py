@@ -32,6 +32,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         commits=commits,
         overtaken_by=find_overtaking_commit(folder, commits),
         lacks=changes.lacks if changes else None,
+        checked_out=changes.checked_out if changes else None,
         old_ledger=folder.read(DESCRIBED).old_ledger,
         owner_changes=read_owner_changes(folder),
     )
