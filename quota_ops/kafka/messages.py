@@ -7,6 +7,7 @@ ControllerApis.handleAlterClientQuotas.
 
 import shlex
 from collections.abc import Iterable, Sequence
+from sys import intern
 from typing import Any
 
 from kafka.errors import kafka_errors
@@ -71,7 +72,7 @@ def build_alter_request(alterations: Sequence[Alteration], *, validate_only: boo
 def parse_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
     """Return the described entries as rows, in the broker's order, which has no meaning."""
     return tuple(
-        StoredQuota(entity, value.key, value.value)
+        StoredQuota(entity, intern(value.key), value.value + 0.0)
         for entry in entries
         for entity in (Entity(_parts(entry)),)
         for value in entry.values
@@ -79,9 +80,12 @@ def parse_quotas(entries: Iterable[Any]) -> tuple[StoredQuota, ...]:
 
 
 def parse_values(entries: Iterable[Any]) -> dict[Key, float]:
-    """Return the described values by entity and key."""
+    """Return the described values by entity and key.
+
+    They share no object with the response: its memory could not be returned while they are used.
+    """
     return {
-        Key(text, value.key): value.value
+        Key(text, intern(value.key)): value.value + 0.0
         for entry in entries
         for text in (text_of(_parts(entry)),)
         for value in entry.values
