@@ -7,7 +7,7 @@ from contextlib import suppress
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import KnownBrokers
 from quota_ops.model.errors import InvalidInput, Refused
-from quota_ops.model.plans.ledger_edits import CLEARED, Owners, settle
+from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key, LostLimit, Side, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
@@ -21,7 +21,6 @@ from quota_ops.stages.verify.brokers import FEW, ReadBack, raise_unless_agreed, 
 from quota_ops.stages.verify.ledger_update import AppliedRun, update_ledger
 from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
-from quota_ops.store.places.parquet import to_values
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState, digest_applied
@@ -43,17 +42,16 @@ def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SIL
     run = AppliedRun(
         folder.about(),
         folder.policy(),
-        *_read_desired(folder),
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
     digest, known = (RunState(folder).applied_digest, ledger.read(folder.records).notes.brokers)
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     unwritten = find_unwritten(run.outcomes)
-    left = _list_held(folder, run.desired, held)
+    left = _list_held(folder, folder.read_values(DESIRED), held) if held else frozenset()
     if not has_plan:
         leave_origins(folder, [row for row in differences if row.kind is Kind.OVERRIDING])
-    targets, skipped = find_targets(run.desired, run.differences, left, unwritten)
+    targets, skipped = find_targets(folder.read_values(DESIRED), run.differences, left, unwritten)
     undeclared = [
         row
         for row in differences
@@ -96,15 +94,6 @@ def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SIL
         refuse_lost([row for row in folder.read(DESCRIBED).lost if row.id in targets])
     if not has_plan:
         refuse_undeclared(undeclared)
-
-
-def _read_desired(folder: RunFolder) -> tuple[Mapping[Key, float], Owners]:
-    """Return the value of each row of DESIRED, and its owner and file."""
-    names = ("entity", "key", "value", "owner", "file")
-    entities, keys, values, owners, files = map(to_values, folder.read_table(DESIRED).select(names))
-    ids = [*map(Key, entities, keys)]
-    owned = zip(owners, files, strict=True)
-    return dict(zip(ids, values, strict=True)), dict(zip(ids, owned, strict=True))
 
 
 def _record_verified(

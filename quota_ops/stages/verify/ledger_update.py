@@ -1,6 +1,6 @@
 """Updates the ledger after verify: rows verified or cleared, and writes that cannot arrive."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -11,10 +11,12 @@ from quota_ops.model.plans.ledger_edits import LedgerKey, Owners
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.difference import WRITES, Action, Difference
 from quota_ops.model.quotas.rows import Key, Keys, LedgerRow, Targets
+from quota_ops.model.quotas.tables import DESIRED
 from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
 from quota_ops.stages.verify.brokers import ReadBack
 from quota_ops.store.ledger import ledger
+from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.run.files import CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
@@ -25,8 +27,6 @@ class AppliedRun(NamedTuple):
 
     about: About
     policy: Policy
-    desired: Mapping[Key, float]
-    owners: Owners
     differences: Sequence[Difference]
     outcomes: Sequence[Outcome]
 
@@ -59,7 +59,9 @@ def update_ledger(
     """
     foreign, verified = _find_foreign(folder), read.verified
     recorded = RunState(folder).find_verified(verified.keys())
-    rows, cleared = _list_rows(run, verified, recorded, foreign)
+    declared = to_rows(folder.read_table(DESIRED), "entity", "key", "owner", "file")
+    owners: Owners = {row[:2]: row[2:] for row in declared}
+    rows, cleared = _list_rows(run, owners, verified, recorded, foreign)
     given_back = {row.id for row in rows if row.value is None and row.id in foreign}
     reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
     name, number = run.about.run, run.about.sequence
@@ -83,7 +85,7 @@ def update_ledger(
         ledger_edits.forget(known, given_back)
         if follows_git:
             ledger_edits.forget_impossible(known, run.policy.memory, now, read.stored.values())
-            ledger_edits.follow(known, run.owners)
+            ledger_edits.follow(known, owners)
 
     ledger.change(
         folder.records,
@@ -97,7 +99,7 @@ def update_ledger(
 
 
 def _list_rows(
-    run: AppliedRun, verified: Targets, recorded: Keys, foreign: Keys
+    run: AppliedRun, owners: Owners, verified: Targets, recorded: Keys, foreign: Keys
 ) -> tuple[list[LedgerRow], list[LedgerRow]]:
     """Return ledger rows for what was read back, and for the values that this run cleared."""
     about, commit, now = run.about, run.about.commit, iso_utc()
@@ -105,7 +107,7 @@ def _list_rows(
     for row in run.differences:
         if (key := row.id) not in verified or key in recorded:
             continue
-        owner, file = run.owners.get(key, (None, None))
+        owner, file = owners.get(key, (None, None))
         found = LedgerRow(
             run.policy.cluster_id,
             *key,
