@@ -111,8 +111,8 @@ def find_expired(store: RunStore, before: datetime) -> tuple[Expired, ...]:
     )
 
 
-def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
-    """Remove expired files; return why some could not be removed."""
+def remove(expired: Iterable[Expired], now: datetime) -> tuple[tuple[Expired, str], ...]:
+    """Remove expired files; return those that could not be removed, each with the reason."""
     failures = []
     for found in expired:
         try:
@@ -121,7 +121,8 @@ def remove(expired: Iterable[Expired], now: datetime) -> tuple[str, ...]:
             else:
                 _remove(found)
         except (OSError, QuotaOpsError) as error:
-            failures.append(f"{found.place}: {getattr(error, 'strerror', None) or error}")
+            why = error.message if isinstance(error, QuotaOpsError) else error.strerror
+            failures.append((found, why or str(error)))
     return tuple(failures)
 
 

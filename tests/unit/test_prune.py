@@ -12,6 +12,8 @@ from time_machine import TimeMachineFixture
 from quota_ops import cli
 from quota_ops.model.moment import iso_utc
 from quota_ops.store.places.run_store import RunStore, open_place
+from quota_ops.store.run.claim import claim_run
+from quota_ops.store.run.folder import RunFolder
 from tests.places import on_disk
 from tests.unit.test_retention import OLD, leave
 
@@ -95,6 +97,29 @@ def test_runs_of_a_clock_that_was_ahead_do_not_age_the_others(store: RunStore) -
         shown.append(CliRunner().invoke(cli.main, command).stdout.startswith("Nothing to remove"))
 
     assert shown == [True, True, True, False]
+
+
+def test_what_could_not_be_removed_does_not_count(store: RunStore) -> None:
+    """A run that is being applied stays, and is named; the screen counts the others alone."""
+    for number, name in enumerate(("busy", "old"), 1):
+        leave(store, name, OLD, number, plan={"digest": "a"})
+    for number in range(3, 7):
+        leave(store, f"young-{number}", iso_utc(datetime.now(UTC)), number, plan={"digest": "a"})
+    busy, command = store.root / "runs" / "demo" / "busy", ["prune", "--keep", "90d"]
+
+    with claim_run(RunFolder(busy)):
+        ended = [
+            CliRunner().invoke(cli.main, [*command, "--run-store", str(store.root)])
+            for _ in range(2)
+        ]
+
+    assert ended[0].stdout.split("\n")[1].split()[:3] == ["demo", "run", "1"]
+    assert [run.exit_code for run in ended] == [2, 2]
+    assert (ended[1].stdout.strip(), ended[1].stderr.split("\n")[0]) == (
+        "",
+        "1 of 1 could not be removed:",
+    )
+    assert ended[1].stderr.split("\n")[1].startswith(f"  {busy}: another process has been applying")
 
 
 def test_a_store_that_was_filled_today(store: RunStore) -> None:

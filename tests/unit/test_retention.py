@@ -97,8 +97,8 @@ def test_a_run_that_is_resumed_meanwhile_stays(store: RunStore) -> None:
         ["applied.json", "claim-0001.json", "plan.json", "run.json"],
         [],
     ]
-    assert failures[0].startswith(f"{paths[0]}: another process has been applying run demo/a since")
-    assert failures[1:] == (f"{paths[1]}: it was resumed after it was listed, so it stays",)
+    assert failures[0][1].startswith("another process has been applying run demo/a since")
+    assert failures[1:] == ((expired[1], "it was resumed after it was listed, so it stays"),)
 
 
 def test_a_run_that_failed_stays_in_the_list(store: RunStore) -> None:

@@ -54,6 +54,8 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     before = newest - kept
     expired = find_expired(store, before)
     failures = () if dry_run else remove(expired, now)
+    failed = [run for run, _ in failures]
+    removed = tuple(run for run in expired if run not in failed)
     found = [
         {
             "what": run.what,
@@ -62,12 +64,14 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
             "bytes": run.size,
             "unknown": list(map(str, run.unknown)),
         }
-        for run in expired
+        for run in removed
     ]
     show_result(
         output,
-        text=lambda: expired_screen(
-            str(store.root), expired, before=iso_utc(before), dry_run=dry_run
+        text=lambda: (
+            ()
+            if failed and not removed
+            else expired_screen(str(store.root), removed, before=iso_utc(before), dry_run=dry_run)
         ),
         json=lambda: {"before": iso_utc(before), "removed": not dry_run, "expired": found},
         rows=lambda: found,
@@ -75,7 +79,9 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     if now - newest > timedelta(days=1):
         click.echo(describe_newest_run(newest, now), err=True)
     if failures:
+        why = "\n  ".join(f"{run.place}: {reason}" for run, reason in failures)
         raise InvalidInput(
-            f"{len(failures)} of {len(expired)} could not be removed:\n  " + "\n  ".join(failures),
-            "The others were removed. Fix the cause, and prune again.",
+            f"{len(failures)} of {len(expired)} could not be removed:\n  {why}",
+            "The others were removed. Fix the cause, and prune again. On a full disk, delete some "
+            "other file first: prune writes a small claim into each run.",
         )
