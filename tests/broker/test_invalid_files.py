@@ -140,3 +140,17 @@ def test_two_files_with_the_same_user(lab: Lab) -> None:
         "user=find": 1048576.0,
         "user=pay": 1048576.0,
     }
+
+
+def test_a_ceiling_counts_the_quotas_of_an_invalid_file(lab: Lab) -> None:
+    """They stay as stored, so another file of the same owner cannot use their part of the total."""
+    lab.desire({"user=carol": {KEY: 1e6}}, ceilings={"team": {"total": {KEY: "30 MB"}}})
+    write_file(lab.folder, "a.yaml", "team", entry("alice", "20 MB"))
+    lab.run("reconcile")
+    write_file(lab.folder, "b.yaml", "team", entry("bob", "20 MB"))
+    write_file(lab.folder, "a.yaml", "team", entry("alice", "20 MB", "limts"))
+
+    ended = lab.call("reconcile", "demo")
+
+    assert "above_ceiling: " in ended.stdout
+    assert lab.stored() == {"user=alice": {KEY: 20e6}, "user=carol": {KEY: 1e6}}

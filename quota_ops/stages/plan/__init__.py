@@ -172,16 +172,15 @@ def judge_plan(
     ceilings = combine_strictly(earlier.strict_policy, plan.policy).ceilings
     if not ceilings:
         return found
-    kept = _list_kept(folder, plan) if folder.has(ROLLBACK) else ()
-    totals = _sum_by_owner((*kept, *folder.read_rows(DESIRED)), others)
+    totals = _sum_by_owner((*_list_kept(folder, plan), *folder.read_rows(DESIRED)), others)
     return (*found, *judge_ceilings(plan.writes, totals, ceilings))
 
 
 def _list_kept(folder: RunFolder, plan: Plan) -> Iterator[LedgerRow]:
-    """Yield what is managed after a rollback, whose DESIRED has its own rows alone."""
-    cleared = {row.id for row in plan.writes if row.action is Action.CLEAR}
+    """Yield the managed rows that stay: of an invalid file, and all others beside a rollback."""
+    left = {row.id for row in plan.differences if row.action in {Action.CLEAR, Action.FORGET}}
     for row in folder.read_rows(LEDGER):
-        if row.state == VERIFIED and row.value is not None and row.id not in cleared:
+        if row.state == VERIFIED and row.value is not None and row.id not in left:
             yield row
 
 
