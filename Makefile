@@ -10,9 +10,9 @@ PROJECT := $(VENV)/.project-$(shell cksum < pyproject.toml | cut -d' ' -f1)
 COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-header --no-emit-index-url
 
-# How many processes share the tests: 3 keep two cores busy, because each waits half of its time for
+# How many processes share the tests: 4 keep two cores busy, because each waits half of its time for
 # brokers. 0 is one process without workers.
-WORKERS ?= 3
+WORKERS ?= 4
 
 # A slow mirror is not a failure, and a company may have its own certificates.
 export UV_HTTP_TIMEOUT ?= 180
