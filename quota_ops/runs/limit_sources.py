@@ -48,7 +48,7 @@ def describe_sources(
     try:
         records = store.of_cluster(policy.cluster_id)
         end, known = ledger_end.read(records), ledger.read(records)
-        old_ledger = ledger_end.explain_old_copy(records, known.file, end)
+        old_ledger = known.explain_doubt(records, end)
         written = find_managed(known.rows, applied)
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}

@@ -98,20 +98,33 @@ def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
     assert lab.stored() == {**OURS, **RELEASED}
 
 
-@pytest.mark.parametrize("is_end_lost", [False, True], ids=["ledger", "ledger and its end"])
-def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab, *, is_end_lost: bool) -> None:
+ALTER = ("alter", "demo", "--names", "user=operator", "--add", f"{KEY}=5")
+ANEW = "a ledger that began anew, because the one before was, or may have been, lost"
+
+
+@pytest.mark.parametrize(
+    ("begin", "is_end_lost"),
+    [
+        ((*ALTER, "--allow", "unprotected"), False),
+        ((*ALTER, "--allow", "unprotected"), True),
+        (("adopt", "demo", "--all"), False),
+        (("release", "demo", "--from-ledger", "--all"), False),
+    ],
+    ids=["alter", "alter without the end", "adopt", "release"],
+)
+def test_an_alter_without_the_last_ledger_is_blocked(
+    lab: Lab, begin: tuple[str, ...], *, is_end_lost: bool
+) -> None:
     """With the ledger lost, nobody knows whom the last applied policy protects.
 
-    An alter that a person allows begins a ledger, and the next is blocked until a run is verified.
+    A command that begins a ledger does not change that, until a run is verified.
     """
     lab.desire(OURS, protect=[{"user": "operator"}])
     lab.run("reconcile")
     lab.desire(OURS)
-    command = ("alter", "demo", "--names", "user=operator", "--add", f"{KEY}=5")
-    assert "user=operator is protected" in lab.call(*command).stderr
-    end = max(lab.records.ledger.list())
+    assert "user=operator is protected" in lab.call(*ALTER).stderr
+    lost = f"no ledger: its newest file, {max(lab.records.ledger.list())}, is lost"
     delete_all(lab.records.ledger)
-    lost = f"no ledger: its newest file, {end}, is lost"
     if is_end_lost:
         lab.records.ledger_end.delete()
         lost = (
@@ -119,17 +132,30 @@ def test_an_alter_without_the_last_ledger_is_blocked(lab: Lab, *, is_end_lost: b
             "or verified anything"
         )
 
-    blocked = [lab.call(*command)]
-    allowed = lab.call(*command, "--allow", "unprotected", "--reason", "INC-31")
-    blocked.append(lab.call(*command))
+    blocked = [lab.call(*ALTER)]
+    began = lab.call(*begin, "--reason", "INC-31")
+    blocked.append(lab.call(*ALTER))
     lab.run("reconcile")
-    verified = lab.call(*command)
+    verified = lab.call(*ALTER)
 
-    assert (allowed.returncode, verified.returncode) == (0, 0), verified.stderr
+    assert (began.returncode, verified.returncode) == (0, 0), began.stderr + verified.stderr
     unknown = (
         "guards block this plan: unprotected: it is unknown what the last applied cluster.yaml "
         "protects, and its thresholds: "
     )
-    anew = "the ledger was, or may have been, lost, and no whole run was verified since"
     assert [one.returncode for one in blocked] == [1, 1]
-    assert [one.stderr.partition("\n")[0] for one in blocked] == [unknown + lost, unknown + anew]
+    assert [one.stderr.partition("\n")[0] for one in blocked] == [unknown + lost, unknown + ANEW]
+
+
+def test_a_rollback_after_a_lost_ledger_is_blocked(lab: Lab) -> None:
+    """An adopted ledger has no policy either, which a rollback would take from the last run."""
+    lab.desire(OURS)
+    run = lab.run("reconcile")
+    delete_all(lab.records.ledger)
+    assert lab.call("adopt", "demo", "--all", "--reason", "INC-31").returncode == 0
+
+    back = lab.call("rollback", str(run.place), "--reason", "INC-31")
+
+    assert back.returncode == 1
+    assert "unprotected: it is unknown what the last applied cluster.yaml protects" in back.stdout
+    assert ANEW in back.stdout

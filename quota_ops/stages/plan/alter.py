@@ -38,7 +38,6 @@ from quota_ops.store.run.folder import RunFolder
 
 _MOST_NAMED = 3
 """How many addresses are named that a host name may mean."""
-_NO_POLICY = "the ledger was, or may have been, lost, and no whole run was verified since"
 
 
 def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping[str, str]) -> None:
@@ -153,10 +152,8 @@ class Known(NamedTuple):
         """Return what a ledger has, and why it may not be the last; nothing if it is damaged."""
         try:
             end, known = ledger_end.read(records), ledger.read(records)
-            trouble = ledger_end.explain_old_copy(records, known.file, end)
+            trouble = known.explain_doubt(records, end)
             applied = None if known.notes.policy is None else from_json(Policy, known.notes.policy)
-            if trouble is None and applied is None and known.notes.began_anew:
-                trouble = _NO_POLICY
         except (InvalidInput, ValueError) as error:
             return cls({}, None, error.message if isinstance(error, InvalidInput) else str(error))
         verified = (row for row in known.rows if row.state == ledger_edits.VERIFIED)

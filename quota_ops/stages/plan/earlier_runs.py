@@ -10,7 +10,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
-from quota_ops.store.ledger.ledger import read_notes
+from quota_ops.store.ledger.ledger import BEGAN_ANEW, read_notes
 from quota_ops.store.places.parquet import read_rows, to_rows, to_values
 from quota_ops.store.run.files import CHANGES, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -24,16 +24,18 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     That is the number of managed rows of each owner, the last applied policy and the commits.
     """
     table, changes = folder.read_table(LEDGER), folder.find(CHANGES)
-    owners, commits = count_managed_rows(folder), read_notes(table).commits
+    owners, notes = count_managed_rows(folder), read_notes(table)
+    old_ledger = folder.read(DESCRIBED).old_ledger
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=read_applied_policy(folder, table),
-        commits=commits,
-        overtaken_by=find_overtaking_commit(folder, commits),
+        commits=notes.commits,
+        overtaken_by=find_overtaking_commit(folder, notes.commits),
         lacks=changes.lacks if changes else None,
         checked_out=changes.checked_out if changes else None,
-        old_ledger=folder.read(DESCRIBED).old_ledger,
+        old_ledger=old_ledger,
+        lost_policy=BEGAN_ANEW if notes.lost_policy else old_ledger,
         owner_changes=read_owner_changes(folder),
     )
 

@@ -46,9 +46,9 @@ def create(records: ClusterStore, number: int, claim: Claim) -> None:
         )
 
 
-def last_number(records: ClusterStore) -> int:
-    """Return the largest number of a run that has begun to apply; 0 if none has."""
-    return max(numbers(records.claims, KIND), default=0)
+def last_number(records: ClusterStore, *, but: int | None = None) -> int:
+    """Return the largest number of a run, `but` this one, that has begun to apply; 0 if none."""
+    return max((run for run in numbers(records.claims, KIND) if run != but), default=0)
 
 
 def find(records: ClusterStore, number: int) -> Claim | None:

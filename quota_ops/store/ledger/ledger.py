@@ -47,7 +47,14 @@ class Notes(Struct, frozen=True):
     applied_by: int | None = None
     """The number of the run that recorded the newest commit and the policy."""
     began_anew: bool = False
-    """Whether its first file was written when an earlier ledger was, or may have been, lost."""
+    """Whether its first file was written when an earlier ledger was, or may have been, lost.
+
+    """
+
+    @property
+    def lost_policy(self) -> bool:
+        """Whether runs may have applied a policy that it lacks."""
+        return self.began_anew and self.policy is None
 
 
 @dataclass(eq=False)
@@ -70,7 +77,17 @@ class Ledger:
         """What its file has besides the rows."""
         return read_notes(self.table)
 
+    def explain_doubt(self, records: ClusterStore, end: LedgerEnd | None) -> str | None:
+        """Return why runs may have recorded more than it has; None if they have not.
 
+        Raises InvalidInput like `ledger_end.explain_old_copy`.
+        """
+        if self.notes.lost_policy:
+            return BEGAN_ANEW
+        return ledger_end.explain_old_copy(records, self.file, end)
+
+
+BEGAN_ANEW = "a ledger that began anew, because the one before was, or may have been, lost"
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 

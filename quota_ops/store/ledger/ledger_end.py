@@ -66,7 +66,7 @@ def explain_old_copy(
     """
     if end is None:
         unknown = "the run store has no record of its newest file (ledger_ends is lost or damaged)"
-        lost = _NO_LEDGER if claims.last_number(records) not in {0, by} else None
+        lost = _NO_LEDGER if claims.last_number(records, but=by) else None
         return lost if read_file is None else f"a ledger that may be an older copy: {unknown}"
     if read_file is None:
         return f"no ledger: its newest file, {end.name}, is lost"
