@@ -3,9 +3,11 @@
 import json
 from datetime import UTC, datetime
 
+import pytest
 from msgspec.structs import replace
 
-from quota_ops.model.errors import Refused
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.model.errors import Refused, Unreachable
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.model.runs.outcome import Status
@@ -179,3 +181,26 @@ def test_a_one_off_change_until_a_time(lab: Lab) -> None:
     assert code == 2
     assert "so it is unknown whether a run returns the change\n" in shown
     assert "Leave out --until, and hold the entities after the change" in shown
+
+
+def test_the_hold_of_an_alter_that_was_not_sent_is_told(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hold is recorded first: if nothing can be sent then, the command tells how to end it."""
+
+    def fail(*_: object) -> None:
+        raise Unreachable("the controller cannot be reached")
+
+    lab.desire({"user=alice": {KEY: 10.0}})
+    lab.run("reconcile")
+    monkeypatch.setattr(Cluster, "apply", fail)
+    change = ("alter", "demo", "--names", "user=alice", "--add", f"{KEY}=11", "--until", "8h")
+
+    ended = lab.call(*change, "--reason", "INC-31", "--by", "anna")
+
+    assert ended.returncode == 3
+    told = ended.stderr.splitlines()[0]
+    assert told.startswith("user=alice is still held until ")
+    assert told.endswith(
+        " by anna: INC-31. To end the hold: quota-ops release demo --names user=alice --reason TEXT"
+    )

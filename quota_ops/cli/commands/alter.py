@@ -174,7 +174,8 @@ def _show_end(
             click.echo(f"{row.entity} {row.key} was changed since, and stays as it is", err=True)
     holds: tuple[Hold, ...] = ()
     with suppress(InvalidInput):  # shown above
-        if folder.has(APPLIED) and (undone or shown.git is None):
+        is_written = all(outcome.was_written for outcome in shown.outcomes.values())
+        if folder.has(APPLIED) and (undone or shown.git is None or not is_written):
             holds = holds_now(session.records.holds)
     for entity in dict.fromkeys(Entity.parse(row.entity) for row in shown.changes):
         if hold := find_hold(holds, entity):
