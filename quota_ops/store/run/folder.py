@@ -430,6 +430,7 @@ class RunFolder:
                 self.keep_end(StageResult(stage, status, round(monotonic() - began, 3), message))
             raise
         self.keep_end(StageResult(stage, StageStatus.DONE, round(monotonic() - began, 3)))
+        pa.default_memory_pool().release_unused()  # malloc keeps what a stage has freed
 
     def keep_end(self, result: StageResult) -> None:
         """Record how a stage ended."""
