@@ -124,7 +124,7 @@ _VOLATILE = (
     (r"(?<=  )\d[\d.]* kB(?=  |\n|$)", "SIZE"),  # of a run: its files hold times
     # One in thirty has digits alone, as other numbers have: it is in a column, or after a word.
     (r"(?<= at )\d{7}\b|(?<= since )\d{7}\b|(?<=commit )\d{7}\b|(?<=commit `)\d{7}\b", "COMMIT"),
-    (r"(?<=  )\d{7}(?=  )|(?<=and )\d{7}(?= after it)", "COMMIT"),
+    (r"(?<=  )\d{7}(?=  |\n|$)|(?<=and )\d{7}(?= after it)", "COMMIT"),
     (r"(?<=SIZE  )\S+(?=\n|$)", "NAME"),
     (r" {2,}", "  "),
 )
