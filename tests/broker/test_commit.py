@@ -231,7 +231,10 @@ def test_a_commit_that_the_repository_has_lost_since_check(repository: Lab) -> N
     assert Guard.WENT_BACK not in guards(run.folder)
 
 
-def test_a_branch_that_is_checked_into_an_earlier_run(repository: Lab) -> None:
+@pytest.mark.parametrize("strict", [(), ("--strict",)])
+def test_a_branch_that_is_checked_into_an_earlier_run(
+    repository: Lab, strict: tuple[str, ...]
+) -> None:
     """A plan of a run is also blocked if its files are read again, one stage at a time."""
     first = head(repository.folder)
     repository.desire(SECOND)
@@ -240,12 +243,11 @@ def test_a_branch_that_is_checked_into_an_earlier_run(repository: Lab) -> None:
     repository.call("plan", "demo")
     run = f"demo/{repository.runs[-1].place.name}"
     git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
+    repository.desire({**THIRD, "user=any": {KEY: 11.0}})
     commit_all(repository.folder.parent)
 
-    *_, plan = (
-        repository.call(stage, "--run", run) for stage in ("check", "describe", "diff", "plan")
-    )
+    repository.call("check", "--run", run, *strict)
+    *_, plan = (repository.call(stage, "--run", run) for stage in ("describe", "diff", "plan"))
 
     assert f"does not contain {last[:7]}, which was applied last" in plan.stdout, plan.stderr
 
@@ -257,7 +259,7 @@ def test_a_given_commit_that_the_repository_does_not_have(repository: Lab) -> No
     repository.desire(SECOND)
     commit_all(repository.folder.parent)
     given = repository.call("reconcile", "demo", "--commit", "v1.2")
-    repository.desire(THIRD)
+    repository.desire({**THIRD, "user=any": {KEY: 11.0}})
     commit_all(repository.folder.parent)
     later = repository.call("plan", "demo")
     git(repository.folder, "checkout", "--quiet", "--orphan", "other")
@@ -268,6 +270,23 @@ def test_a_given_commit_that_the_repository_does_not_have(repository: Lab) -> No
     assert (given.returncode, note in given.stdout) == (0, True)
     assert (later.returncode, note in later.stdout, "unknown" in later.stdout) == (0, False, False)
     assert f"commit {other[:7]} does not contain {first[:7]}, which was applied" in beside.stdout
+
+
+def test_a_policy_counts_where_commits_are_not_compared(repository: Lab) -> None:
+    """What a run outside Git protects is protected, although a hold keeps it from writing a row."""
+    assert repository.call("reconcile", "demo").returncode == 0
+    hold = ("--names", "user=alice", "--until", "2h", "--reason", "night")
+    assert repository.call("hold", "demo", *hold).returncode == 0
+    (repository.folder.parent / ".git").rename(repository.root / "git")
+    repository.desire(THIRD, protect=[{"user": "bob"}])
+    allow = ("--allow", "policy_changed", "--reason", "a test")
+    assert repository.call("reconcile", "demo", "--commit", "abcdef1", *allow).returncode == 0
+    repository.desire(THIRD)
+
+    ended = repository.call("alter", "demo", "--names", "user=bob", "--add", f"{KEY}=30")
+
+    assert ended.returncode == 1
+    assert "the last applied cluster.yaml lists user=bob under protect" in ended.stderr
 
 
 def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:

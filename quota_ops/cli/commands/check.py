@@ -116,10 +116,14 @@ def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool
 
     run = open_unwritten_run(run_folder, None, "check")
     folder = find_cluster(run.about().cluster, desired_state)
-    read = partial(check_desired_state, run, folder)
+
+    def read() -> "Desired":
+        desired = check_desired_state(run, folder)
+        with suppress(InvalidInput):  # the next stage, describe, reports a damaged ledger
+            leave_changes(run, folder, ledger.read(run.records).table)
+        return desired
+
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
-    with suppress(InvalidInput):  # the next stage, describe, reports a damaged ledger
-        leave_changes(run, folder, ledger.read(run.records).table)
 
 
 def _show_all(

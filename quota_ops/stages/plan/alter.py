@@ -97,7 +97,8 @@ def _find(writes: Iterable[Difference], facts: ClusterFacts) -> Iterator[Finding
 def _find_misspelled(text: str, stored: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each name of an entity that no stored one has, and one nearly has."""
     for kind, name in Entity.parse(text).parts:
-        if kind == IP or name is None or any(f"{kind}={name}" in other for other in stored):
+        begun = [other for other in stored if f"{kind}={name}" in other]
+        if kind == IP or name is None or any((kind, name) in Entity.parse(o).parts for o in begun):
             continue
         alike = (other for other in stored if abs(len(other) - len(text)) <= 1)
         begin, part = f"{kind}={name[:1]}", (kind, name)

@@ -26,12 +26,15 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     table, changes = folder.read_table(LEDGER), folder.find(CHANGES)
     owners, notes = count_managed_rows(folder), read_notes(table)
     old_ledger = folder.read(DESCRIBED).old_ledger
+    own, newest = folder.about().commit, notes.commits[-1] if notes.commits else None
+    # One that was applied between `check --run` and `describe --run` is not in what check compared.
+    is_late = changes is not None and newest not in {None, own, changes.since}
     return EarlierRuns(
         owned=owners.total(),
         owners=owners,
         policy=read_applied_policy(folder, table),
         commits=notes.commits,
-        overtaken_by=find_overtaking_commit(folder, notes.commits),
+        overtaken_by=newest if is_late else find_overtaking_commit(folder, notes.commits),
         lacks=changes.lacks if changes else None,
         checked_out=changes.checked_out if changes else None,
         old_ledger=old_ledger,

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from quota_ops.model.clusters.cluster_facts import KnownBrokers
+from quota_ops.model.commit import Changes
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans import ledger_edits
 from quota_ops.model.plans.ledger_edits import LedgerKey, Owners
@@ -70,12 +71,13 @@ def update_ledger(
     waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
     follows_git = is_last and not waits
     # What holds keep a commit from writing that lacks the last one is still to be blocked later.
-    changes = folder.find(CHANGES)
-    lacks = changes is not None and (changes.lacks or changes.uncompared) is not None
-    is_behind = run.about.commit in commits[:-1] or lacks
+    # Its policy is not the last one either, if it is certain that it lacks that commit.
+    changes = folder.find(CHANGES) or Changes()
+    is_behind = run.about.commit in commits[:-1] or changes.lacks is not None
     is_held = any(row.action is Action.HELD for row in run.differences)
     is_new = any(row.action in WRITES and not row.restores for row in run.differences)
-    counts = follows_git and (is_new or not (is_behind and is_held))
+    only_held = is_held and not is_new
+    counts = follows_git and not (only_held and (is_behind or changes.uncompared is not None))
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.confirm(known, rows)
@@ -90,7 +92,7 @@ def update_ledger(
     ledger.change(
         folder.records,
         edit,
-        policy=run.policy if counts else None,
+        policy=run.policy if follows_git and not (only_held and is_behind) else None,
         commit=run.about.commit if counts else None,
         is_same=not (is_held or is_new),
         sequence=number,
