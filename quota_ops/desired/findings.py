@@ -16,6 +16,7 @@ from quota_ops.desired.yaml.values import show
 from quota_ops.findings.codes import (
     ABOVE_CEILING,
     CODES,
+    DEFAULT_AS_TEXT,
     ENDED,
     ENDS_SOON,
     IDLE_CEILING,
@@ -401,20 +402,25 @@ def _list_owned_names(source: Source, nodes: Nodes) -> dict[tuple[str, str], str
 
 
 def _check_named(cluster: ClusterFile) -> Iterator[Finding]:
-    """Yield the findings about names under owners and protect: they would match no client."""
+    """Yield the findings about names under owners and protect: they would match no client.
+
+    A prefix such as `all` is no name that is meant for the default.
+    """
     owned = (
-        (_NAMED[claim.field], claim.text, node)
+        (_NAMED[claim.field], claim.text, node, claim.field in _EXACT)
         for (_, claim), node in cluster.owner_nodes.items()
         if claim and claim.field in _NAMED
     )
     protected = (
-        (part.type, part.name, node)
+        (part.type, part.name, node, True)
         for entry, node in cluster.protect.items()
         for part in entry.parts
         if part.name is not None and part.type != IP
     )
-    for kind, name, node in chain(owned, protected):
+    for kind, name, node, is_whole in chain(owned, protected):
         for finding in check_names(Entity.of({kind: name})):
+            if finding.code == DEFAULT_AS_TEXT and not is_whole:
+                continue
             yield finding._replace(place=cluster.source.locate(cluster.source.find_span(node)))
 
 

@@ -1,5 +1,6 @@
 """Whether another commit was applied since a run began, or a later run writes as well."""
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -43,15 +44,20 @@ def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) 
     """Return the commit of the last run that noted writes in a ledger, and was not verified.
 
     None if that run began before the run `applied_by`, which applied the last commit, or if it has
-    no commit of Git.
+    no commit of Git, or repaired what earlier commits declare and wrote nothing of its own.
     """
     states = to_values(table["state"])
     if INTENDED not in states:
         return None
-    noted = zip(states, to_values(table["sequence"]), strict=True)
-    number = max((number or 0 for state, number in noted if state == INTENDED), default=0)
-    claim = claims.find(folder.records, number) if number > applied_by else None
-    return claim.commit if claim and claim.commit and is_git(claim.commit) else None
+    noted = zip(states, to_values(table["sequence"]), to_values(table["commit"]), strict=True)
+    commits = defaultdict[int, set[str | None]](set)
+    for state, number, commit in noted:
+        if state == INTENDED:
+            commits[number or 0].add(commit)
+    last = max(commits)
+    claim = claims.find(folder.records, last) if last > applied_by else None
+    is_written = claim is not None and claim.commit in commits[last]
+    return claim.commit if claim and is_written and claim.commit and is_git(claim.commit) else None
 
 
 def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:

@@ -180,20 +180,28 @@ def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) ->
     assert guards(run.folder)[Guard.WENT_BACK] == lacks
 
 
-def test_a_commit_that_was_written_and_not_verified(repository: Lab) -> None:
-    """A commit counts for guard went_back once a run has written it, as by `apply`."""
+@pytest.mark.parametrize("declared", [FIRST, SECOND])
+def test_a_commit_that_was_written_and_not_verified(repository: Lab, declared: State) -> None:
+    """A commit counts for guard went_back once a run has written it, as by `apply`.
+
+    A run that only repairs what another commit declares has not written its own.
+    """
     first = head(repository.folder)
     assert repository.call("reconcile", "demo").returncode == 0
-    repository.desire(SECOND)
+    repository.put(THIRD)
+    repository.desire(declared)
+    (repository.folder / "README.md").write_text("more")
     last = commit_all(repository.folder.parent)
-    assert repository.call("apply", "demo").returncode == 0
+    allow = ("--allow", "conflict", "--reason", "a test")
+    assert repository.call("apply", "demo", *allow).returncode == 0
     git(repository.folder, "checkout", "--quiet", first)
     repository.desire(THIRD)
     commit_all(repository.folder.parent)
 
     plan = repository.call("plan", "demo")
 
-    assert f"does not contain {last[:7]}, which was applied last" in plan.stdout
+    told = f"does not contain {last[:7]}, which was applied last"
+    assert (told in plan.stdout) == (declared == SECOND)
 
 
 def test_files_in_no_repository(repository: Lab) -> None:

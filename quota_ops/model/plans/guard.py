@@ -117,8 +117,8 @@ class Guard(StrEnum):
     UNPROTECTED = (
         "unprotected",
         (
-            "A row would be written that the last applied policy leaves alone, or, in an `alter` "
-            "or a `rollback`, that policy is unknown."
+            "A plan writes a row that the last applied policy leaves alone, or, in an `alter` or a "
+            "`rollback`, that policy is unknown."
         ),
         "",
         Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,

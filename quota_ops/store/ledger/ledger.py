@@ -47,9 +47,7 @@ class Notes(Struct, frozen=True):
     applied_by: int | None = None
     """The number of the run that recorded the newest commit and the policy."""
     began_anew: bool = False
-    """Whether its first file was written when an earlier ledger was, or may have been, lost.
-
-    """
+    """Whether its first file was written when an earlier ledger was, or may have been, lost."""
 
     @property
     def lost_policy(self) -> bool:
