@@ -41,10 +41,10 @@ def begin(folder: RunFolder) -> None:
 
 
 def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) -> str | None:
-    """Return the commit of the last run that noted writes in a ledger, and was not verified.
+    """Return the commit of the last run that noted writes of it in a ledger, and was not verified.
 
-    None if that run began before the run `applied_by`, which applied the last commit, or if it has
-    no commit of Git, or repaired what earlier commits declare and wrote nothing of its own.
+    None if there is no such run since the run `applied_by`, which applied the last commit. A run
+    without a commit of Git does not count, nor one that only repaired what earlier ones declare.
     """
     states = to_values(table["state"])
     if INTENDED not in states:
@@ -54,10 +54,11 @@ def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) 
     for state, number, commit in noted:
         if state == INTENDED:
             commits[number or 0].add(commit)
-    last = max(commits)
-    claim = claims.find(folder.records, last) if last > applied_by else None
-    is_written = claim is not None and claim.commit in commits[last]
-    return claim.commit if claim and is_written and claim.commit and is_git(claim.commit) else None
+    for number in sorted((number for number in commits if number > applied_by), reverse=True):
+        claim = claims.find(folder.records, number)
+        if claim and claim.commit and claim.commit in commits[number] and is_git(claim.commit):
+            return claim.commit
+    return None
 
 
 def read_applied_policy(folder: RunFolder, table: pa.Table) -> Policy | None:
