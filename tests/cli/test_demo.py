@@ -183,7 +183,7 @@ def test_up_and_down(tmp_path: Path, home: dict[str, str]) -> None:
     )
     assert f"  Kafka       {bootstrap[1]}, connection demo" in beside
 
-    state = tmp_path / "user" / "state" / "quota-ops" / "airflow" / "airflow.json"
+    state = tmp_path / "user" / "state" / "quota-ops" / "airflow" / "server.json"
     os.kill(json.loads(state.read_text())["pid"], signal.SIGKILL)
     runs_on = "The sandbox runs on: `up` did not start it. To stop it: quota-ops sandbox stop\n"
     assert quota_ops("down", tmp_path, home) == f"stopped\n{runs_on}"
