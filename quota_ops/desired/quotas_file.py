@@ -448,6 +448,8 @@ class Quota(NamedTuple):
     """The group of which it is a share."""
     topics: tuple[str, ...] = ()
     """Only brokers that lead partitions of these share its limits of the whole cluster."""
+    coming: tuple[Limit, ...] = ()
+    """The limits that begin later, of keys without a limit until then."""
 
     @property
     def place(self) -> str:

@@ -68,6 +68,8 @@ class Desired:
     contents: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     invalid: tuple[InvalidFile, ...] = ()
     """The files with problems that were left out."""
+    coming: tuple[DesiredRow, ...] = ()
+    """The limits that begin at `until`, of rows that Git does not declare before."""
 
     @property
     def needs_brokers(self) -> bool:
@@ -166,7 +168,10 @@ def _read_cluster(
     contents |= {name: content for name, (content, _) in left_out.items()}
     invalid = tuple(file for _, file in left_out.values())
     rows = tuple(quota_rows(quotas, cluster.policy.cluster_id))
-    return Desired(cluster.policy, rows, len(names) + 1, findings, silences, contents, invalid)
+    later = (quota._replace(limits=quota.coming) for quota in quotas if quota.coming)
+    coming = tuple(quota_rows(later, cluster.policy.cluster_id))
+    read = len(names) + 1
+    return Desired(cluster.policy, rows, read, findings, silences, contents, invalid, coming)
 
 
 def _leave_out_invalid(

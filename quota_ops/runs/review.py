@@ -47,7 +47,7 @@ from quota_ops.stages.plan.earlier_runs import read_earlier_runs
 from quota_ops.stages.report.forms import read_run, write_forms
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.snapshot import Snapshot
-from quota_ops.store.run.files import DESCRIBED, FACTS, POLICY
+from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, POLICY
 from quota_ops.store.run.folder import RunFolder
 
 CONNECTIONS = "QUOTA_OPS_REVIEW_CONNECTIONS"
@@ -103,7 +103,9 @@ def _review_cluster(run: Run, found: ClusterReview, *, files_only: bool) -> Clus
         found = replace(
             found,
             owner_changes=list_owner_changes(before, after),
-            later_changes=list_later_changes(base.rows, rows),
+            later_changes=list_later_changes(
+                base, rows, {row.id: row for row in run.folder.read(CHECKED).coming}
+            ),
         )
     policy = run.folder.policy()
     if base and base.policy and is_base_known:

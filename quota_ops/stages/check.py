@@ -77,7 +77,8 @@ def check_desired_state(
     folder.change_about(provenance=provenance, path=path)
     folder.leave_policy(desired.policy)
     owners = tuple(map(str, find_disagreements(cluster_folder, path, desired.policy)))
-    folder.write(CHECKED, Checked(desired.findings, desired.silences, desired.invalid, owners))
+    of_files = desired.findings, desired.silences, desired.invalid, owners, desired.coming
+    folder.write(CHECKED, Checked(*of_files))
     folder.write_table(DECLARED if desired.needs_brokers else DESIRED, desired.rows)
     if (clients := read_clients(desired.policy, cluster_folder)) is not None:
         folder.write_arrow(INVENTORY, clients)

@@ -117,8 +117,12 @@ def test_what_a_branch_changes_for_a_later_time() -> None:
     restored = LaterChange(*key, 9.0, None, before, True, False)
     changed = LaterChange(*key, 9.0, before, after, False, False)
 
-    assert list_later_changes({key: now}, {key: ends}) == (restored,)
-    assert list_later_changes({key: ends}, {key: falls}) == (changed,)
-    assert list_later_changes({key: falls}, {key: moved}) == ()
+    def compare(before: DesiredRow, after: DesiredRow) -> tuple[LaterChange, ...]:
+        base = BaseFiles(PLAN.policy, {key: before}, (), FILE)
+        return list_later_changes(base, {key: after}, {})
+
+    assert compare(now, ends) == (restored,)
+    assert compare(ends, falls) == (changed,)
+    assert compare(falls, moved) == ()
     reviews = [ClusterReview("demo", FILE, later_changes=(one,)) for one in (restored, changed)]
     assert [review.has_new_later for review in reviews] == [False, True]

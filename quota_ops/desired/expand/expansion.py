@@ -152,7 +152,7 @@ def _expand_quotas(
     quotas: Iterable[Quota], of_profiles: _ProfileLimits, at: str
 ) -> Iterator[Quota]:
     last: Quota | None = None
-    limits: tuple[Limit, ...] = ()
+    limits = coming = tuple[Limit, ...]()
     for quota in quotas:
         terms = quota.terms
         if terms is None:
@@ -165,7 +165,8 @@ def _expand_quotas(
             if terms.profile is not None:
                 standing = of_profiles.find(quota, terms.profile) | standing
             limits, last = _apply_terms(terms, standing, at, quota.source.name), quota
-        yield quota._replace(limits=limits, terms=None, topics=terms.topics)
+            coming = tuple(_list_coming(terms, {limit.key for limit in limits}, at, quota.source))
+        yield quota._replace(limits=limits, terms=None, topics=terms.topics, coming=coming)
 
 
 def _apply_terms(
@@ -221,6 +222,21 @@ def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: s
     return standing._replace(derivation=Derivation(_join(known, words), terms.until, 0.0))
 
 
+def _list_coming(terms: Terms, now: Collection[str], at: str, source: Source) -> Iterator[Limit]:
+    """Yield the limits that overrides begin after a time, of keys that have none `now`."""
+    known = {*now}
+    for override in terms.overrides:
+        start = override.start
+        if start > at and (terms.until is None or start < terms.until):
+            for limit in override.limits:
+                if limit.key not in known:
+                    known.add(limit.key)
+                    text = (
+                        f"until {start}, then {limit.words} ({source.name}:{limit.span.line + 1})"
+                    )
+                    yield limit._replace(derivation=Derivation(text, start))
+
+
 def _join(*texts: str) -> str:
     return ", ".join(filter(None, texts))
 
@@ -253,6 +269,12 @@ def _expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[
         else:
             limits = _apply_terms(group.terms, budgets, at, file.source.name)
         shares = [_share(file.source, group, limit, use) for limit in limits]
+        later = (
+            _list_coming(group.terms, {limit.key for limit in limits}, at, file.source)
+            if group.terms
+            else ()
+        )
+        coming = [_share(file.source, group, limit, use) for limit in later]
         for member in group.members:
             name = member.entity.text
             yield Quota(
@@ -263,6 +285,7 @@ def _expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[
                 limits=tuple(share[name] for share in shares if name in share),
                 reason=group.reason,
                 group=group.name,
+                coming=tuple(share[name] for share in coming if name in share),
             )
 
 

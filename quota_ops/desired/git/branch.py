@@ -317,4 +317,5 @@ def _read_files(folder: Path, find_use: FindUse | None) -> BaseFiles:
         first = str(error.problems[0]).replace(f"{folder.parent}/", "")
         return BaseFiles(find_policy(folder), {}, (), folder.name, first)
     rows = {row.id: row for row in desired.rows}
-    return BaseFiles(desired.policy, rows, desired.findings, folder.name)
+    coming = {row.id: row for row in desired.coming}
+    return BaseFiles(desired.policy, rows, desired.findings, folder.name, coming=coming)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -16,7 +17,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.runs.report import Report
 
-_PLACE = re.compile(r" \([^()]*:\d+\)$|:\d+$")
+_PLACE = re.compile(r" \([^()]*:\d+\)|:\d+$")
 
 
 class BaseFiles(NamedTuple):
@@ -31,6 +32,8 @@ class BaseFiles(NamedTuple):
     findings: tuple[Finding, ...]
     folder: str
     invalid: str = ""
+    coming: Mapping[Key, DesiredRow] = MappingProxyType({})
+    """The limits that begin later, of rows that the files do not declare before."""
 
 
 class Unjudged(NamedTuple):
@@ -65,14 +68,14 @@ class Later(NamedTuple):
 class LaterChange(NamedTuple):
     """A row whose later value a branch changes, but not the value that Git declares now (`value`).
 
-    `before` and `after` are None where the value does not change with time. `is_restored` is
-    whether it returns to what the merge base declares now, `is_whole` whether the limits are those
-    of the whole cluster.
+    `value` is None for a row that Git declares later alone, `before` and `after` where nothing
+    changes with time. `is_restored` is whether it returns to what the merge base declares now,
+    `is_whole` whether the limits are those of the whole cluster.
     """
 
     entity: str
     key: str
-    value: float
+    value: float | None
     before: Later | None
     after: Later | None
     is_restored: bool
@@ -80,17 +83,23 @@ class LaterChange(NamedTuple):
 
 
 def list_later_changes(
-    before: Mapping[Key, DesiredRow], after: Mapping[Key, DesiredRow]
+    base: BaseFiles, after: Mapping[Key, DesiredRow], coming: Mapping[Key, DesiredRow]
 ) -> tuple[LaterChange, ...]:
-    """Return the rows for which two sets of files declare different values from a time on."""
+    """Return the rows for which two sets of files declare different values from a time on.
+
+    `coming` are the rows that the files of the branch declare later alone.
+    """
     found = []
-    for key, row in sorted(after.items()):
-        known = before.get(key)
-        was, now = known and _find_later(known), _find_later(row)
+    for key in sorted({*after, *coming, *base.coming}):
+        known = base.rows.get(key)
+        before, row = known or base.coming.get(key), after.get(key) or coming.get(key)
+        was, now = before and _find_later(before), row and _find_later(row)
         if was != now:
-            is_restored = bool(known and now and row.returns_to == known.value)
-            is_whole = row.whole is not None
-            found.append(LaterChange(*key, row.value, was, now, is_restored, is_whole))
+            is_restored = bool(known and row and now and row.returns_to == known.value)
+            declared = row or before
+            is_whole = declared is not None and declared.whole is not None
+            value = after[key].value if key in after else None
+            found.append(LaterChange(*key, value, was, now, is_restored, is_whole))
     return tuple(found)
 
 

@@ -12,7 +12,7 @@ from quota_ops.model.finding import Finding, InvalidFile, Silence
 from quota_ops.model.plans.approval import Decision
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.plan import PlanHead
-from quota_ops.model.quotas.rows import Key, LedgerRow, LostLimit
+from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow, LostLimit
 from quota_ops.model.runs.outcome import Outcome
 from quota_ops.model.runs.stages import StageResult
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict
@@ -62,6 +62,8 @@ class Checked(Struct, frozen=True):
     silences: tuple[Silence, ...] = ()
     invalid: tuple[InvalidFile, ...] = ()
     code_owners: tuple[str, ...] = ()
+    coming: tuple[DesiredRow, ...] = ()
+    """The limits that begin at `until`, of rows that Git does not declare before."""
 
 
 class Described(Struct, frozen=True):
