@@ -456,6 +456,12 @@ class Quota(NamedTuple):
         """The place of the entity: `desired_state/demo/payments.yaml:8`."""
         return f"{self.source.file}:{self.span.line + 1}"
 
+    @property
+    def other_fields(self) -> tuple[str, ...]:
+        """The fields of its entry besides names, limits and reason; only before it is expanded."""
+        given = (self.terms._asdict() if self.terms else {}) | {"silence": self.silences}
+        return tuple([name for name in shapes.QUOTA.fields if given.get(name)])
+
     def refuse(self, message: str, remedy: str, other: Problem | None = None) -> None:
         """Add a problem that points at the entity."""
         self.source.refuse_at(self.span, message, remedy, other=other)

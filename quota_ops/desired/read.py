@@ -322,6 +322,17 @@ def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None
     return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
 
 
+def read_as_written(desired: Desired, entities: AbstractSet[str]) -> Iterator[QuotasFile]:
+    """Yield the files that may declare these entities as they are written: nothing is expanded."""
+    names = {row.entity: row.file for row in desired.rows if row.entity in entities}
+    may_have_ended = bool(entities - names.keys())
+    for name, content in desired.contents.items():
+        if name in names.values() or (may_have_ended and _UNTIL in content):
+            source = Source(name, name, content.decode("utf-8-sig"), Problems())
+            if (file := _read_file(source, SizeBudget())) is not None:
+                yield file
+
+
 def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:
     """Return the entities of the entry that a line belongs to; of a profile, those that use it.
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from quota_ops.desired.export.one_off import OneOff
-from quota_ops.desired.read import Desired
+from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.alteration import Alteration, parse_changes, read_changes
@@ -113,6 +113,20 @@ def test_the_yaml_that_would_keep_it(case: Any) -> None:
     assert "".join(git().to_keep(changes)) == case["yaml"]
 
 
+@pytest.mark.parametrize("case", cases("shared_entry"))
+def test_what_more_an_entry_declares_is_not_lost(case: Any, tmp_path: Path) -> None:
+    """YAML to keep a change is printed only where it loses nothing that the entry declares."""
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    profiles = "profiles: {gold: {producer_byte_rate: 9}}\n"
+    (folder / "cluster.yaml").write_text(f"cluster_id: {'A' * 22}\nconnection: demo\n{profiles}")
+    (folder / "fraud.yaml").write_text(f"owner: fraud\n{case['file']}")
+    one_off = OneOff(read_cluster(folder, at="2026-06-01T00:00:00Z"))
+
+    found = "".join(one_off.to_keep([change_of("user=a", P, 1.0, case.get("after", 5.0))]))
+    assert found == case["yaml"]
+
+
 def test_the_reason_stays_in_the_entry() -> None:
     """The YAML that would keep a change has the reason of the entry in Git."""
     row = DesiredRow("id", "user=bob", P, 7.0, "team", 'till: "7"', "team.yaml", 9)
@@ -139,15 +153,10 @@ def test_what_changes_a_value() -> None:
 
 
 def test_a_limit_of_the_whole_cluster_is_not_taken_for_that_of_a_broker() -> None:
-    """Git's value is shown as that of the cluster, and no YAML replaces it by a broker's limit."""
+    """Git's value is shown as that of the cluster."""
     rate = DesiredRow("A", "user=etl", P, 9.0, "team", None, "team.yaml", 3, "9 B/s per cluster")
     desired = Desired(Policy("demo", "A", "demo"), (rate._replace(whole=9.0),), 2)
-    one_off = OneOff(desired)
     change = change_of("user=etl", P, 3.0, 9.0)
 
-    told = one_off.describe_effect(change.id, change.after)
+    told = OneOff(desired).describe_effect(change.id, change.after)
     assert told.startswith("team.yaml:3 declares 9 B/s per cluster: ")
-    changed = change._replace(after=5.0)
-    assert list(one_off.to_keep([changed])) == [
-        "  # team.yaml:3: change cluster_limits of user=etl\n"
-    ]

@@ -1,10 +1,12 @@
 """Stored values compared with Git: what the next run does to them, and the YAML to keep them."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import groupby
+from typing import NamedTuple
 
 from quota_ops.desired.export.quotas_text import left_out_comments, quota_entry, split_writable
-from quota_ops.desired.read import Desired
+from quota_ops.desired.read import Desired, read_as_written
 from quota_ops.model.plans.effect import Effect
 from quota_ops.model.plans.guard import Guard
 from quota_ops.model.plans.hold import Hold, find_hold
@@ -36,6 +38,7 @@ class OneOff:
         holds: Sequence[Hold] = (),
         standstill: str | None = None,
     ) -> None:
+        self._desired = desired
         self._policy, self._holds, self._standstill = desired.policy, holds, standstill
         self._scope = Scope(desired.policy)
         self._rows = {row.id: row for row in desired.rows}
@@ -146,6 +149,7 @@ class OneOff:
     def to_keep(self, rows: Iterable[Difference]) -> Iterator[str]:
         """Yield the lines of YAML that keep the changes; none if Git declares the same."""
         ordered = sorted(rows, key=lambda row: row.entity)
+        shared = _find_shared_entries(self._desired, {row.entity for row in ordered})
         for entity, group in groupby(ordered, key=lambda row: row.entity):
             changes = {row.key: row.after for row in group}
             declared = {
@@ -158,28 +162,60 @@ class OneOff:
                 for key, value in changes.items()
             ):
                 continue
-            rate = next((row for row in declared.values() if row.needs_brokers), None)
-            if rate is None:
-                yield from self._entry(entity, declared, changes)
-            else:
-                yield f"  # {rate.file}:{rate.line}: change cluster_limits of {entity}\n"
+            yield from _keep_entity(entity, declared, changes, shared.get(entity))
 
-    def _entry(
-        self, entity: str, declared: dict[str, DesiredRow], changes: dict[str, float | None]
-    ) -> Iterator[str]:
-        place = next((f"{row.file}:{row.line}" for row in declared.values()), None)
-        values = {key: row.value for key, row in declared.items()} | changes
-        stored = [
-            StoredQuota(Entity.parse(entity), key, value)
-            for key, value in values.items()
-            if value is not None
-        ]
-        if not stored:
-            yield f"  # {place}: remove the entry of {entity}\n"
-            return
-        writable, left_out = split_writable(stored)
-        if writable and place is not None:
-            yield f"  # {place}: replaces the entry of {entity}\n"
-        reason = next((row.reason for row in declared.values() if row.reason), None)
-        yield from (quota_entry(quota, reason) for quota in writable)
-        yield left_out_comments(left_out)
+
+class _SharedEntry(NamedTuple):
+    """An entry that declares more than limits of one entity, and whether a list is all of that."""
+
+    words: str
+    is_list: bool
+
+
+def _find_shared_entries(desired: Desired, entities: AbstractSet[str]) -> dict[str, _SharedEntry]:
+    """Return the entries that YAML of an entity's limits cannot replace, by entity."""
+    found = {}
+    for file in read_as_written(desired, entities):
+        for quota in file.quotas:
+            more = quota.other_fields
+            if quota.entity.text in entities and (quota.derivation or more):
+                words = f"{quota.place} declares {quota.entity}"
+                words += f" in a {quota.derivation}" if quota.derivation else ""
+                words += f" with {', '.join(more)}" if more else ""
+                found[quota.entity.text] = _SharedEntry(words, is_list=not more)
+        for group in file.groups:
+            for member in group.members:
+                place = f"{file.source.file}:{member.span.line + 1}"
+                words = f"{place} declares {member.entity} in group {group.name}"
+                found[member.entity.text] = _SharedEntry(words, is_list=False)
+    return found
+
+
+def _keep_entity(
+    entity: str,
+    declared: dict[str, DesiredRow],
+    changes: dict[str, float | None],
+    shared: _SharedEntry | None,
+) -> Iterator[str]:
+    if shared is not None and not shared.is_list:
+        yield f"  # {shared.words}: change it there\n"
+        return
+    place = next((f"{row.file}:{row.line}" for row in declared.values()), None)
+    values = {key: row.value for key, row in declared.items()} | changes
+    stored = [
+        StoredQuota(Entity.parse(entity), key, value)
+        for key, value in values.items()
+        if value is not None
+    ]
+    if not stored:
+        take_out = shared and f"{shared.words}: take it out there"
+        yield f"  # {take_out or f'{place}: remove the entry of {entity}'}\n"
+        return
+    writable, left_out = split_writable(stored)
+    if writable and shared is not None:
+        yield f"  # {shared.words}: take it out there, and add\n"
+    elif writable and place is not None:
+        yield f"  # {place}: replaces the entry of {entity}\n"
+    reason = next((row.reason for row in declared.values() if row.reason), None)
+    yield from (quota_entry(quota, reason) for quota in writable)
+    yield left_out_comments(left_out)
