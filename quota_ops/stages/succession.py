@@ -45,8 +45,12 @@ def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) 
 
     None if there is no such run since the run `applied_by`, which applied the last commit. A run
     without a commit of Git does not count, nor one that only repaired what earlier ones declare.
+    If the ledger is an older copy, each run that began to apply a commit counts.
     """
     states = to_values(table["state"])
+    described = folder.find(DESCRIBED)
+    if described is not None and described.old_ledger is not None:
+        return _find_claimed_commit(folder, applied_by)
     if INTENDED not in states:
         return None
     noted = zip(states, to_values(table["sequence"]), to_values(table["commit"]), strict=True)
@@ -58,6 +62,16 @@ def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) 
         claim = claims.find(folder.records, number)
         if claim and claim.commit and claim.commit in commits[number] and is_git(claim.commit):
             return claim.commit
+    return None
+
+
+def _find_claimed_commit(folder: RunFolder, applied_by: int) -> str | None:
+    own, records = folder.about().sequence, folder.records
+    later = {number for number in claims.list_numbers(records) if number > applied_by} - {own}
+    for number in sorted(later, reverse=True):
+        commit = claims.read(records, number).commit
+        if commit is not None and is_git(commit):
+            return commit
     return None
 
 

@@ -13,6 +13,7 @@ from quota_ops.store.run.files import CHANGES, PAGE, PLAN, TEXT
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import guards
 from tests.lab import Lab
+from tests.places import on_disk
 from tests.repositories import commit_all, git, head
 from tests.writing import State
 
@@ -202,6 +203,23 @@ def test_a_commit_that_was_written_and_not_verified(repository: Lab, declared: S
 
     told = f"does not contain {last[:7]}, which was applied last"
     assert (told in plan.stdout) == (declared == SECOND)
+
+
+def test_a_stale_checkout_beside_an_older_ledger(repository: Lab) -> None:
+    """The claims of later runs have the last applied commit, which an older copy does not know."""
+    assert repository.call("reconcile", "demo").returncode == 0
+    first, old = head(repository.folder), {*repository.records.ledger.list()}
+    repository.desire(SECOND)
+    last = commit_all(repository.folder.parent)
+    assert repository.call("reconcile", "demo").returncode == 0
+    for name in {*repository.records.ledger.list()} - old:
+        on_disk(repository.records.ledger / name).unlink()
+    git(repository.folder, "checkout", "--quiet", first)
+
+    ended = repository.call("reconcile", "demo")
+
+    assert f"does not contain {last[:7]}, which was applied last" in ended.stdout
+    assert repository.stored() == SECOND
 
 
 def test_files_in_no_repository(repository: Lab) -> None:

@@ -183,9 +183,7 @@ def test_a_one_off_change_until_a_time(lab: Lab) -> None:
     assert "Leave out --until, and hold the entities after the change" in shown
 
 
-def test_the_hold_of_an_alter_that_was_not_sent_is_told(
-    lab: Lab, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_hold_of_an_alter_that_was_not_sent_is_told(lab: Lab) -> None:
     """The hold is recorded first: if nothing can be sent then, the command tells how to end it."""
 
     def fail(*_: object) -> None:
@@ -193,10 +191,11 @@ def test_the_hold_of_an_alter_that_was_not_sent_is_told(
 
     lab.desire({"user=alice": {KEY: 10.0}})
     lab.run("reconcile")
-    monkeypatch.setattr(Cluster, "apply", fail)
     change = ("alter", "demo", "--names", "user=alice", "--add", f"{KEY}=11", "--until", "8h")
 
-    ended = lab.call(*change, "--reason", "INC-31", "--by", "anna")
+    with pytest.MonkeyPatch.context() as broken:  # the lab needs it again when the test ends
+        broken.setattr(Cluster, "apply", fail)
+        ended = lab.call(*change, "--reason", "INC-31", "--by", "anna")
 
     assert ended.returncode == 3
     told = ended.stderr.splitlines()[0]

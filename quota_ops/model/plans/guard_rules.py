@@ -194,8 +194,9 @@ def _commits_and_policy(
         values.append(["cluster", names, policy.cluster])
     if messages:
         yield make_finding(Guard.POLICY_CHANGED, "; ".join(messages), what=values)
-    # A value that was last verified is not from before the later commit.
-    goes_back = not all(row.restores for row in writes)
+    # A value that was last verified is not from before the later commit; an older ledger may be.
+    is_old = earlier.old_ledger is not None
+    goes_back = any(is_old or not row.restores for row in writes)
     if goes_back and commit in earlier.commits[:-1]:
         last = earlier.commits[-1]
         message = f"{named(str(commit))} was applied before, and {short(last)} after it"

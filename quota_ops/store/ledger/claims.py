@@ -46,6 +46,11 @@ def create(records: ClusterStore, number: int, claim: Claim) -> None:
         )
 
 
+def list_numbers(records: ClusterStore) -> list[int]:
+    """Return the numbers of the runs that have begun to apply, in order."""
+    return numbers(records.claims, KIND)
+
+
 def last_number(records: ClusterStore, *, but: int | None = None) -> int:
     """Return the largest number of a run, `but` this one, that has begun to apply; 0 if none."""
     return max((run for run in numbers(records.claims, KIND) if run != but), default=0)
