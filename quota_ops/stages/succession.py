@@ -47,10 +47,10 @@ def find_unverified_commit(folder: RunFolder, table: pa.Table, applied_by: int) 
     without a commit of Git does not count, nor one that only repaired what earlier ones declare.
     If the ledger is an older copy, each run that began to apply a commit counts.
     """
-    states = to_values(table["state"])
     described = folder.find(DESCRIBED)
     if described is not None and described.old_ledger is not None:
         return _find_claimed_commit(folder, applied_by)
+    states = to_values(table["state"])
     if INTENDED not in states:
         return None
     noted = zip(states, to_values(table["sequence"]), to_values(table["commit"]), strict=True)

@@ -99,7 +99,7 @@ def test_a_copy_that_has_as_many_files_as_the_ledger(lab: Lab) -> None:
 
 
 ALTER = ("alter", "demo", "--names", "user=operator", "--add", f"{KEY}=5")
-ANEW = "a ledger that began anew, because the one before was, or may have been, lost"
+ANEW = "a new ledger, because the one before was, or may have been, lost"
 
 
 @pytest.mark.parametrize(

@@ -124,7 +124,9 @@ def list_changes(
             failure = "the files of this run are not those of a commit"
         elif since is not None and not is_git(since):
             failure = "it is not a commit"
-        elif missing := [one for one in (since, own) if one and not repository.has(one)]:
+        elif missing := [
+            commit for commit in (since, own) if commit and not repository.has(commit)
+        ]:
             how = "git fetch; in a shallow clone, git fetch --unshallow"
             failure = f"this repository lacks {named(missing[0])}: fetch it ({how})"
         else:

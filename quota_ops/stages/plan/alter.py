@@ -97,14 +97,15 @@ def _find(writes: Iterable[Difference], facts: ClusterFacts) -> Iterator[Finding
 def _find_misspelled(text: str, stored: Collection[str]) -> Iterator[Finding]:
     """Yield a finding for each name of an entity that no stored one has, and one nearly has."""
     for kind, name in Entity.parse(text).parts:
-        begun = [other for other in stored if f"{kind}={name}" in other]
-        if kind == IP or name is None or any((kind, name) in Entity.parse(o).parts for o in begun):
+        alike = (other for other in stored if f"{kind}={name}" in other)
+        is_stored = any((kind, name) in Entity.parse(other).parts for other in alike)
+        if kind == IP or name is None or is_stored:
             continue
         alike = (other for other in stored if abs(len(other) - len(text)) <= 1)
         begin, part = f"{kind}={name[:1]}", (kind, name)
-        parts = (one for other in alike if begin in other for one in Entity.parse(other).parts)
+        parts = (found for other in alike if begin in other for found in Entity.parse(other).parts)
         names = {(of, other): None for of, other in parts if other} | {part: None}
-        near = {one for pair in find_near(names) if part in pair for one in pair}
+        near = {found for pair in find_near(names) if part in pair for found in pair}
         for _, other in sorted(near - {part}):
             message = f"{kind} {name} is nearly {kind} {other}, which has a quota."
             yield Finding(MISSPELLED, text, None, message, f"Did you mean {other}?")

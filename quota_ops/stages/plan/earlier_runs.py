@@ -10,7 +10,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
-from quota_ops.store.ledger.ledger import BEGAN_ANEW, read_notes
+from quota_ops.store.ledger.ledger import AFTER_LOSS, read_notes
 from quota_ops.store.places.parquet import read_rows, to_rows, to_values
 from quota_ops.store.run.files import CHANGES, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -38,7 +38,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         lacks=changes.lacks if changes else None,
         checked_out=changes.checked_out if changes else None,
         old_ledger=old_ledger,
-        lost_policy=BEGAN_ANEW if notes.lost_policy else old_ledger,
+        lost_policy=AFTER_LOSS if notes.lost_policy else old_ledger,
         owner_changes=read_owner_changes(folder),
     )
 

@@ -46,13 +46,13 @@ class Notes(Struct, frozen=True):
     """The brokers of the last verified run."""
     applied_by: int | None = None
     """The number of the run that recorded the newest commit and the policy."""
-    began_anew: bool = False
+    after_loss: bool = False
     """Whether its first file was written when an earlier ledger was, or may have been, lost."""
 
     @property
     def lost_policy(self) -> bool:
         """Whether runs may have applied a policy that it lacks."""
-        return self.began_anew and self.policy is None
+        return self.after_loss and self.policy is None
 
 
 @dataclass(eq=False)
@@ -81,11 +81,11 @@ class Ledger:
         Raises InvalidInput like `ledger_end.explain_old_copy`.
         """
         if self.notes.lost_policy:
-            return BEGAN_ANEW
+            return AFTER_LOSS
         return ledger_end.explain_old_copy(records, self.file, end)
 
 
-BEGAN_ANEW = "a ledger that began anew, because the one before was, or may have been, lost"
+AFTER_LOSS = "a new ledger, because the one before was, or may have been, lost"
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
@@ -218,7 +218,7 @@ def change(
         if before.file is None:
             end = ledger_end.read(records)
             lost = ledger_end.explain_old_copy(records, None, end, by=sequence)
-            noted = replace(noted, began_anew=lost is not None)
+            noted = replace(noted, after_loss=lost is not None)
         if is_last := (sequence or 0) >= (noted.applied_by or 0):
             of_now = noted.policy if policy is None else to_json(Policy, policy)
             noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
