@@ -13,6 +13,7 @@ import pytest
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.rows import ActualRow, OverrideRow, Side
 from quota_ops.model.quotas.tables import ACTUAL, CLUSTERS, DESIRED, HOLDS, LEDGER, OVERRIDES
+from quota_ops.precedence.overrides import DeclaredQuota, OtherQuota, find_overrides
 from quota_ops.report.outline.summary import SyncStatus, summarize
 from quota_ops.report.page.report import as_html
 from quota_ops.report.records.json_report import as_json
@@ -94,6 +95,20 @@ def test_overrides_are_those_of_the_resolver(overrides: dict[str, list[OverrideR
             assert row.declared == case.declared[entity, row.key]
             assert row.value == case.others[Entity.parse(row.entity), row.key]
     assert several > len(CASES) / 4, "the cases are about overrides"
+
+
+def test_a_host_name_may_be_any_declared_address() -> None:
+    """Which address a broker resolves it to is not known, so every declared one is named."""
+    key, entities = "connection_creation_rate", ("ip=10.0.0.1", "ip=10.0.0.2", "ip=<default>")
+    declared = [DeclaredQuota("a", key, entity, 5.0, None, "f", 1) for entity in entities]
+    host = OtherQuota("a", key, "ip=gateway", 7.0, None, Side.UNMANAGED)
+
+    found = find_overrides([host], declared)
+
+    assert [(row.entity, row.declared_entity) for row in found] == [
+        ("ip=gateway", "ip=10.0.0.1"),
+        ("ip=gateway", "ip=10.0.0.2"),
+    ]
 
 
 def test_users_and_client_ids_are_not_multiplied(embedded: Any, tmp_path: Path) -> None:

@@ -85,6 +85,13 @@ def test_a_decision_without_a_time_zone() -> None:
         from_json(Decision, values)
 
 
+def test_a_decision_names_each_guard_that_was_shown_once() -> None:
+    """A guard with several findings has one name in the sentence about who overrode it."""
+    shown = (replace(CUT, guard="raise"), CUT, replace(CUT, subject="user=b"))
+
+    assert replace(OLGA, shown=shown).guards == ("cut", "raise")
+
+
 def test_the_command_that_approves() -> None:
     """The printed command has the whole digest, and --reason if the plan needs approval."""
     free, blocked = judged(ApprovalPolicy.ON_BREACH), judged(ApprovalPolicy.ON_BREACH, CUT)

@@ -7,20 +7,23 @@ from pathlib import Path
 
 import pytest
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[1]
+ROOT = Path(__file__).parents[2]
 TESTS = sorted(
     path
     for pattern in (
-        "model_*",
-        "limits",
-        "one_off",
-        "resolution",
-        "run_list",
-        "snapshots",
-        "specification",
+        "unit/test_model_*",
+        "unit/test_limits",
+        "unit/test_one_off",
+        "unit/test_overriding_words",
+        "unit/test_report_*",
+        "unit/test_resolution",
+        "unit/test_review_comment",
+        "unit/test_run_list",
+        "unit/test_snapshots",
+        "unit/test_specification",
+        "engines/test_overrides",
     )
-    for path in HERE.glob(f"test_{pattern}.py")
+    for path in (ROOT / "tests").glob(f"{pattern}.py")
     if path != Path(__file__)
 )
 

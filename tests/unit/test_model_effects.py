@@ -240,3 +240,24 @@ def test_equal_limits_are_shared_by_the_same_clients() -> None:
     assert limit.equals(Limit(5.0, "user=<default>", (USER,)))
     assert not limit.equals(Limit(5.0, "user=alice", (CLIENT_ID, USER)))
     assert not limit.equals(Limit(6.0, "user=alice", (USER,)))
+
+
+def test_the_json_of_an_effect_says_how_each_class_changes() -> None:
+    """A program that reads the report has no need to compare the limits; infinity is text there."""
+    before, after = Limit(inf, "user=<default>", (USER,)), Limit(5.0, "user=alice", (USER,))
+    effect = Effect(
+        (ClassEffect(before, after, "user=alice"), ClassEffect(None, None)), risk=Risk(loses=True)
+    )
+    told = effect.as_json(KEY)
+
+    first, second = told.pop("classes")
+    assert (first["before"], first["after"], first["change"]) == (
+        {"value": "inf", "entity": "user=<default>"},
+        {"value": 5.0, "entity": "user=alice"},
+        "newly limited",
+    )
+    assert (second["before"], second["after"], second["change"]) == (None, None, "same")
+    assert told.pop("risk")["loses"] is True
+    assert told == {
+        name: getattr(effect, name) for name in effect.__struct_fields__[1:] if name != "risk"
+    }

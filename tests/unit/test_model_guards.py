@@ -227,6 +227,21 @@ def test_a_one_off_change_is_judged_as_a_plan_is() -> None:
     assert {str(guard) for guard in Guard if not guard.not_alter} == set(OF_ALTER)
 
 
+@pytest.mark.parametrize(("commit", "blocked"), [("rollback of run-1", True), ("aaaaaaa", False)])
+def test_a_lost_policy_blocks_only_a_rollback(commit: str, *, blocked: bool) -> None:
+    """A rollback reads no cluster.yaml, so it knows neither what is protected nor the numbers."""
+    write = difference({"who": "alice", "kind": "pending", "after": 10})
+    earlier = EarlierRuns(1, {}, None, (), lost_policy="no ledger")
+
+    found = judge(
+        [write], policy=policy_of({}), commit=commit, desired=1, earlier=earlier, risks={}
+    )
+
+    words = "it is unknown what the last applied cluster.yaml protects, and its thresholds"
+    says = [("unprotected", f"{words}: no ledger")] if blocked else []
+    assert [said(finding) for finding in found] == says
+
+
 def test_quotas_that_get_another_owner_need_approval() -> None:
     """So no owner takes a quota over in one commit, and changes its value in the next."""
     changes = (
