@@ -64,7 +64,9 @@ COMMANDS = {
     "up": "Start the sandbox broker, Spark and Airflow in the background.",
     "down": "Stop what `up` started.",
 }
-"""Each command with its line in `--help`, in the order of `--help`; its module has its name."""
+"""Each command with its line in `--help`, in the order of `--help`."""
+_IN_STAGES = {"diff", "plan", "validate", "apply", "verify", "report", "reconcile"}
+"""The commands of the module `stages`; all others have a module of their name."""
 
 _VERBOSE = "quota_ops.verbose"
 
@@ -108,7 +110,8 @@ class Commands(click.Group):
         if cmd_name not in COMMANDS:
             return None
         name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"quota_ops.cli.commands.{name}"), name)
+        module = "stages" if name in _IN_STAGES else name
+        command: click.Command = getattr(import_module(f"quota_ops.cli.commands.{module}"), name)
         _add_verbose(command)
         return command
 

@@ -1,4 +1,4 @@
-"""The options of the commands that run stages, in groups that commands share."""
+"""The options of the commands that run stages."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -14,29 +14,16 @@ if TYPE_CHECKING:
     from quota_ops.cli.session import Session
     from quota_ops.model.plans.approval import Author
 
-Decorators = tuple[Callable[[Any], Any], ...]
+approve = click.option(
+    "--approve", metavar="DIGEST", help="Write only if the plan has this digest, printed by `plan`."
+)
 
-COMPARING: Decorators = (options.commit, options.engine)
-JUDGING: Decorators = (options.allowing,)
-OFFLINE: Decorators = (options.actual,)
-OUTSIDE: Decorators = (
-    options.out,
-    options.refuse_idle("--out", "Leave it out: this run has a folder.", beside=("--run",)),
-)
-AS_OF: Decorators = (
-    options.as_of,
-    options.refuse_idle(
-        "--as-of", "Leave it out: the run of --run already has a time.", beside=("--run",)
-    ),
-)
-EXIT_CODE: Decorators = (options.detailed_exitcode,)
-WRITING: Decorators = (
-    click.option(
-        "--approve",
-        metavar="DIGEST",
-        help="Write only if the plan has this digest, printed by `plan`.",
-    ),
-)
+
+def comparing(command: options.Command) -> options.Command:
+    """Add the options of a comparison to a command."""
+    return options.commit(options.engine(command))
+
+
 _OVERRIDE_IN_PLAN = "Override in plan: quota-ops plan --run RUN --allow GUARD --reason TEXT."
 _IDLE_ON_RUN = {
     "--allow": (("plan", "apply", "reconcile"), _OVERRIDE_IN_PLAN),
@@ -45,6 +32,8 @@ _IDLE_ON_RUN = {
     "--commit": ((), "Leave it out: a run keeps the commit that it began with."),
     "--engine": (("diff",), "Leave it out: this run already has a diff."),
     "--desired-state": ((), "Leave it out: a run keeps the files that it has read."),
+    "--out": ((), "Leave it out: this run has a folder."),
+    "--as-of": ((), "Leave it out: the run of --run already has a time."),
     "--actual": ((), "Leave out --run: a plan of a snapshot is a new run."),
     "--connection": (
         ("validate", "apply", "verify", "reconcile"),
@@ -90,7 +79,7 @@ class StageOptions(Struct, frozen=True):
 
 
 def stage_command(
-    *groups: Decorators, examples: str, run: Any = options.run, has_body: bool = False
+    *more: Callable[[Any], Any], examples: str, run: Any = options.run, has_body: bool = False
 ) -> Callable[[Callable[..., None]], click.Command]:
     """Declare a command that runs all stages up to its own, or its own alone with --run.
 
@@ -100,7 +89,6 @@ def stage_command(
     def declare(function: Callable[..., None]) -> click.Command:
         name = function.__name__
         wrapped: Any = function if has_body else _run_stages_of(function)
-        more = (option for group in groups for option in group)
         cluster = options.on_cluster(options.connection, required=False)
         for decorator in reversed((cluster, run, *more, options.table_format)):
             wrapped = decorator(wrapped)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from msgspec.structs import replace
 
-from quota_ops.cli import options, stage_options
+from quota_ops.cli import options
 from quota_ops.cli.console import show_result
-from quota_ops.cli.stage_options import StageOptions
+from quota_ops.cli.stage_options import StageOptions, comparing, stage_command
 
 if TYPE_CHECKING:
     from quota_ops.model.plans.client_effects import ClientEffectRow, InventoryEffects
@@ -23,24 +23,22 @@ MOST = 200
 """Rows that a screen lists, those that lose first; the other formats have them all."""
 
 
-@stage_options.stage_command(
-    stage_options.COMPARING,
-    stage_options.OFFLINE,
-    stage_options.EXIT_CODE,
-    stage_options.OUTSIDE,
-    (
-        click.option(
-            "--inventory",
-            type=click.Path(path_type=Path, exists=True),
-            help="The clients: a .csv, .jsonl or .parquet file, or a folder of them.  "
-            "[default: that of cluster.yaml]",
-        ),
-        click.option(
-            "--all",
-            "every_limit",
-            is_flag=True,
-            help="Also list the limits that stay: every client with every key.",
-        ),
+@stage_command(
+    comparing,
+    options.actual,
+    options.detailed_exitcode,
+    options.out,
+    click.option(
+        "--inventory",
+        type=click.Path(path_type=Path, exists=True),
+        help="The clients: a .csv, .jsonl or .parquet file, or a folder of them.  "
+        "[default: that of cluster.yaml]",
+    ),
+    click.option(
+        "--all",
+        "every_limit",
+        is_flag=True,
+        help="Also list the limits that stay: every client with every key.",
     ),
     run=options.on_run("Show the effects of its plan"),
     has_body=True,
