@@ -8,6 +8,7 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.specification import parse_exactly
 from quota_ops.model.runs.outcome import Status
+from quota_ops.model.runs.rollback import Rollback
 from quota_ops.report.outline.row_status import RowStatus, count_statuses
 from quota_ops.report.outline.sentences import describe_holds
 from quota_ops.report.outline.summary import summarize
@@ -16,6 +17,7 @@ from quota_ops.report.page.report import as_html
 from quota_ops.report.text.report import as_text
 from tests.unit.report_sample import (
     ALICE_RAISED,
+    APPLIED,
     DEFAULT_RAISED,
     MIB,
     PLAN,
@@ -70,6 +72,25 @@ def test_the_answer() -> None:
     assert summarize(HELD).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert summarize(since).sentence.startswith("1 quota on demo is held; 411 of 412 ")
     assert [count_statuses(report)[RowStatus.HELD] for report in (HELD, since)] == [1, 1]
+
+
+def test_a_rollback_beside_a_hold_has_rolled_back() -> None:
+    """A rollback that left a held row alone is no longer pending; one that wrote nothing is."""
+    plan = replace(PLAN, differences=(ALICE_RAISED, BOB._replace(kind=Kind.PENDING)))
+    rollback = Rollback("run-1", None, "digest", "anna", "", ())
+    rolled_back = replace(
+        APPLIED, plan=plan, rollback=rollback, applied=answered(Status.ACCEPTED, ALICE_RAISED)
+    )
+    held = replace(rolled_back, applied=answered(Status.HELD, ALICE_RAISED, message=HOLD.text))
+
+    assert [summarize(report)[:3] for report in (rolled_back, held)] == [
+        (
+            "Rolled back",
+            "run run-1 on demo",
+            ("1 held", "1 change made by this run", "3 of 3 brokers agree"),
+        ),
+        ("Pending", "2 quotas on demo are held", ("3 of 3 brokers agree",)),
+    ]
 
 
 def test_held_drift_is_drift() -> None:

@@ -96,7 +96,7 @@ def _summarize(report: Report, named: str | None) -> Summary:
         return Summary(
             SyncStatus.ATTENTION, moved, (*filter(None, (describe_news(report),)), *more)
         )
-    compared = not (report.invalid or report.life)
+    compared = not (report.invalid or report.life or _has_rolled_back(report, count))
     if compared and (waits := _describe_pending(cluster, count, report.verification.undeclared)):
         return Summary(SyncStatus.PENDING, waits, more)
     if (
@@ -108,6 +108,12 @@ def _summarize(report: Report, named: str | None) -> Summary:
         reason = f"{missing}, so it is unknown whether {cluster} matches Git"
         return Summary(SyncStatus.UNKNOWN, reason, details)
     return _describe_agreement(report, cluster)._replace(details=more)
+
+
+def _has_rolled_back(report: Report, count: Mapping[RowStatus, int]) -> bool:
+    """Return whether a rollback has written all that no hold keeps it from."""
+    is_done = count[RowStatus.CHANGED] or count[RowStatus.FOUND]
+    return report.rollback is not None and bool(is_done) and not count[RowStatus.PENDING]
 
 
 def _is_read_back(report: Report) -> bool:
@@ -212,8 +218,8 @@ _ALSO = {
 }
 """The statuses that the details count; the first that occurs is the reason and not repeated.
 
-Pending changes are not a reason while the run has not ended. If a file is invalid, that is the
-reason, unless one of `_REASONS` is.
+Pending changes are not a reason while the run has not ended. If a file is invalid, or a rollback
+has written, that is the reason, unless one of `_REASONS` is.
 """
 _REASONS = frozenset(
     {RowStatus.UNSETTLED, RowStatus.OVERRIDING, RowStatus.DRIFTED, RowStatus.RETURNED}
@@ -239,7 +245,8 @@ def _list_details(
 ) -> Iterator[str]:
     there = [status for status in _ALSO if count[status]]
     unsaid = report.life is not None and there[:1] == [RowStatus.PENDING]
-    unsaid |= bool(report.invalid) and not _REASONS.intersection(there)
+    is_other = bool(report.invalid) or _has_rolled_back(report, count)
+    unsaid |= is_other and not _REASONS.intersection(there)
     yield from (f"{count[status]:,} {_ALSO[status]}" for status in (there if unsaid else there[1:]))
     if held := sum(row.status is RowStatus.HELD and bool(row.overrides) for row in rows):
         yield _describe_overrides(report, RowStatus.HELD, counted(held, "held quota"))
