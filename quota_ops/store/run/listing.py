@@ -16,7 +16,7 @@ from quota_ops.model.runs.stages import STAGES, STOPPED, StageResult, StageStatu
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.written_by import OtherForm
-from quota_ops.store.run.files import ABOUT, APPROVAL, END, PLAN, ROLLBACK
+from quota_ops.store.run.files import ABOUT, APPROVAL, BATCH, END, PLAN, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.names import latest_first, list_runs_of
 from quota_ops.store.run.order import AT_ONCE
@@ -51,6 +51,7 @@ def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> Run
     folder = run.folder
     about = run.find(ABOUT) or About("", place.parent.name, "")
     end = _find_end(run, read_status)
+    has_tried = end.changes or folder.has(BATCH.of(1))
     if not folder.has(ABOUT):
         troubles.append(f"{ABOUT} is missing")
     return RunSummary(
@@ -61,7 +62,7 @@ def summarize_run(place: Place, read_status: ReadStatus = lambda _: None) -> Run
         started=_started(folder),
         commit=about.commit,
         decisions=run.read(APPROVAL, folder.decisions) or (),
-        by=_read_author(folder) or about.by or (about.login if end.changes else None),
+        by=_read_author(folder) or about.by or (about.login if has_tried else None),
         size=size,
         trouble="; ".join(dict.fromkeys(troubles)) or None,
         **end._asdict(),
