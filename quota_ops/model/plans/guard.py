@@ -91,7 +91,7 @@ class Guard(StrEnum):
         Trait.NOT_IN_HISTORY,
     )
     TAKEOVER = "takeover", "An unmanaged value would be replaced.", _OUTSIDE
-    CONFLICT = "conflict", "Git and the cluster both changed since the last run.", _OUTSIDE
+    CONFLICT = "conflict", "Git and the cluster both differ from the last verified value.", _OUTSIDE
     CHANGED_SINCE = (
         "changed_since",
         "A row that was removed from Git has changed on the cluster since a run wrote it.",

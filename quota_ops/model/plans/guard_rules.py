@@ -468,7 +468,13 @@ _RULES: Mapping[str, Rule] = {
         _describe_foreign_rows,
     ),
     Guard.TAKEOVER: _of_kind(Kind.TAKEOVER, "unmanaged, with another value on the cluster"),
-    Guard.CONFLICT: _of_kind(Kind.CONFLICT, "changed both in Git and on the cluster"),
+    Guard.CONFLICT: Rule(
+        _is_new,
+        lambda found, _: (
+            f"Git and the cluster differ from the last verified value of {_name(found)}"
+        ),
+        Kind.CONFLICT,
+    ),
     Guard.CHANGED_SINCE: _of_kind(
         Kind.CHANGED_SINCE, "removed from Git, then changed on the cluster"
     ),

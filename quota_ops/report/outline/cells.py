@@ -23,7 +23,7 @@ KIND_MEANING = {
     Kind.PENDING: "changed in Git, not yet on the cluster",
     Kind.DRIFTED: "changed on the cluster, not in Git",
     Kind.TAKEOVER: "the cluster has another, unmanaged value",
-    Kind.CONFLICT: "changed in Git and on the cluster",
+    Kind.CONFLICT: "Git and the cluster differ from the ledger",
     Kind.REMOVED: "removed from Git, still on the cluster",
     Kind.CHANGED_SINCE: "removed from Git, and changed on the cluster since",
     Kind.LATE_WRITE: "an earlier run's write arrived late",
