@@ -36,7 +36,7 @@ from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import sum_promises
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
-from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, add_limits, format_limit
 from quota_ops.model.text import plural
 
 _LARGE = ("MB", "MiB", "GB", "GiB")
@@ -353,14 +353,14 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     if not ceilings:
         return
     each = {ceiling.owner: dict(ceiling.each) for ceiling in ceilings}
-    remedy, sums = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], float](float)
+    remedy, values = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], list[float]](list)
     owners: set[str] = set()
     for quota in quotas:
         if quota.owner is None:
             continue
         owners.add(quota.owner)
         for limit in (limit for limit in quota.limits if not limit.is_whole):
-            sums[quota.owner, limit.key] += limit.value
+            values[quota.owner, limit.key].append(limit.value)
             most = each.get(quota.owner, {}).get(limit.key)
             if most is not None and limit.value > most:
                 entity, value = quota.entity.text, format_limit(limit.key, limit.value)
@@ -377,7 +377,7 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
             idle = f"{meant}{CODES[IDLE_CEILING].remedy}"
             yield Finding(IDLE_CEILING, None, None, message, idle, place, subject=owner)
         for key, most in ceiling.total:
-            if (total := min(sums[owner, key], QUOTA_KEYS[key].unlimited)) > most:
+            if (total := min(add_limits(values[owner, key]), QUOTA_KEYS[key].unlimited)) > most:
                 message = f"{owner} declares {format_limit(key, total)} of {key} together, "
                 message += f"above its {format_limit(key, most)}."
                 yield Finding(ABOVE_CEILING, None, key, message, remedy, place, subject=owner)

@@ -17,7 +17,7 @@ from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.shapes import SHARED_FILE
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, read_source
 from quota_ops.model.errors import find_limit
-from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.quotas.quota import QUOTA_KEYS, to_decimal
 
 
 def shared_folder(folder: Path) -> Path:
@@ -114,7 +114,7 @@ def _scale_limit(profile: Profile, limit: Limit, factor: Decimal) -> Limit:
     key = QUOTA_KEYS[limit.key]
     if limit.value == key.unlimited:
         return limit
-    exact = Decimal(limit.value) * factor
+    exact = to_decimal(limit.value) * factor
     value = exact.to_integral_value(ROUND_FLOOR) if key.whole else exact
     if not 0 < value <= Decimal(key.largest):
         profile.source.refuse_at(

@@ -14,9 +14,9 @@ from tests.repositories import commit_all, found, git, uncommitted
 
 @pytest.fixture(name="desired_state")
 def _desired_state(tmp_path: Path) -> Path:
-    """Write two clusters that use a shared file, one of them half as large."""
+    """Write two clusters that use a shared file, one of them less than a third as large."""
     root = tmp_path / "desired_state"
-    for name, use in (("large", "gold.yaml"), ("small", "{file: gold.yaml, factor: 0.5}")):
+    for name, use in (("large", "gold.yaml"), ("small", "{file: gold.yaml, factor: 0.3}")):
         (root / name).mkdir(parents=True)
         text = f"cluster_id: {name}\nconnection: demo\nuse: [{use}]\n"
         (root / name / "cluster.yaml").write_text(text)
@@ -25,7 +25,7 @@ def _desired_state(tmp_path: Path) -> Path:
         )
     (root / "_shared").mkdir()
     (root / "_shared" / "gold.yaml").write_text(
-        "profiles:\n  gold: {producer_byte_rate: 15, request_percentage: 15}\n"
+        "profiles:\n  gold: {producer_byte_rate: 15, request_percentage: 33.3}\n"
         "  all: {consumer_byte_rate: unlimited}\n"
     )
     return root
@@ -40,8 +40,8 @@ def test_each_cluster_has_the_limits_times_its_factor(desired_state: Path) -> No
 
     place = "profile gold (../_shared/gold.yaml:2"
     assert found == {
-        "large": [(15.0, f"{place})"), (15.0, f"{place})")],
-        "small": [(7.0, f"{place}, times 0.5)"), (7.5, f"{place}, times 0.5)")],
+        "large": [(15.0, f"{place})"), (33.3, f"{place})")],
+        "small": [(4.0, f"{place}, times 0.3)"), (9.99, f"{place}, times 0.3)")],
     }
 
 
@@ -68,7 +68,7 @@ def test_problems_show_the_shared_line_and_the_cluster(desired_state: Path) -> N
 
     assert problems_of(desired_state / "small") == [
         (
-            f"{file}:2:10 producer_byte_rate times 0.5 is 0, which is not a limit. [small] Kafka"
+            f"{file}:2:10 producer_byte_rate times 0.3 is 0, which is not a limit. [small] Kafka"
             " has no quota of 0."
         ),
         (

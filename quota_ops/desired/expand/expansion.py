@@ -24,7 +24,7 @@ from quota_ops.desired.quotas_file import (
 from quota_ops.desired.yaml.source import Source
 from quota_ops.desired.yaml.values import show
 from quota_ops.model.quotas.entity import CLIENT_ID, USER
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, to_decimal
 from quota_ops.model.text import counted
 from quota_ops.model.usage.recorded import GroupUse
 from quota_ops.model.usage.series import SeriesNames
@@ -372,7 +372,7 @@ def _divide(
     unit = 1 if key.whole else _HUNDREDTHS
     least = _find_minimum(group, budget.key)
     try:
-        shares = split_budget(int(Decimal(value) * unit), weights, int(Decimal(least) * unit))
+        shares = split_budget(int(to_decimal(value) * unit), weights, int(to_decimal(least) * unit))
     except NoShareError as error:
         message = f"The budget {format_limit(budget.key, value)} {error}."
         source.refuse_at(budget.span, message, "Raise the budget, or remove members.")

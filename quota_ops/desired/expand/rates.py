@@ -10,7 +10,7 @@ from quota_ops.desired.quotas_file import Limit, Quota
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.placement import Placement, UnknownBrokersError
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, to_decimal
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.text import counted, plural
 
@@ -89,7 +89,7 @@ def _count_sharing(row: DesiredRow, placement: Placement, before: int | None) ->
 
 def _share_rate(key: str, whole: float, brokers: int) -> float:
     unit = 1 if QUOTA_KEYS[key].whole else _HUNDREDTH
-    share = (Decimal(whole) / brokers / unit).to_integral_value(ROUND_FLOOR) * unit
+    share = (to_decimal(whole) / brokers / unit).to_integral_value(ROUND_FLOOR) * unit
     if not share:
         raise UnknownBrokersError(
             f"over {counted(brokers, 'broker')}, none of them gets a share",
@@ -100,11 +100,13 @@ def _share_rate(key: str, whole: float, brokers: int) -> float:
 
 def _reach(key: str, share: float, sharing: int, brokers: int) -> str:
     """Return what a client gets: the least if one broker serves it, the most if all of them do."""
-    least, most = format_limit(key, share), format_limit(key, share * sharing)
+    least, most, every = (
+        format_limit(key, float(to_decimal(share) * times)) for times in (1, sharing, brokers)
+    )
     text = f"{least} if one serves it, {most} if all do"
     if sharing == brokers:
         return text
-    return f"{text}, {format_limit(key, share * brokers)} if it uses other topics too"
+    return f"{text}, {every} if it uses other topics too"
 
 
 _EXAMPLE = "Map each broker to the topics that it leads, for example {1: [orders], 2: []}."

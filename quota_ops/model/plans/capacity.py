@@ -1,11 +1,12 @@
 """The capacity of a broker, and how much of it Git promises."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.quotas.entity import DEFAULT_TEXT, Entity
-from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY
+from quota_ops.model.quotas.quota import QUOTA_KEYS, THREAD_KEY, add_limits, to_decimal
 from quota_ops.model.quotas.rows import DesiredRow
 
 Amounts = tuple[tuple[str, float], ...]
@@ -32,7 +33,7 @@ class Promises(NamedTuple):
     @property
     def total(self) -> float:
         """All promises together, in the unit of the key."""
-        return sum(value for _, value in self.owners)
+        return add_limits(value for _, value in self.owners)
 
     @property
     def times(self) -> float:
@@ -42,7 +43,7 @@ class Promises(NamedTuple):
     @property
     def is_beyond(self) -> bool:
         """Whether more is promised than the factor allows."""
-        return self.total > self.capacity * self.factor
+        return to_decimal(self.total) > to_decimal(self.capacity) * to_decimal(self.factor)
 
 
 def sum_promises(
@@ -57,23 +58,26 @@ def sum_promises(
     most = dict(capacity.limits)
     if (threads := _count_threads(facts)) is not None:
         most.setdefault(THREAD_KEY, _OF_ONE_THREAD * threads)
-    sums: dict[str, dict[str | None, float]] = {key: {} for key in most}
+    values: dict[str, dict[str | None, list[float]]] = {key: defaultdict(list) for key in most}
     for row in rows:
-        owners = sums.get(row.key)
+        owners = values.get(row.key)
         if owners is None or row.value == QUOTA_KEYS[row.key].unlimited:
             continue
         if DEFAULT_TEXT in row.entity and Entity.parse(row.entity).has_default:
             continue
-        owners[row.owner] = owners.get(row.owner, 0.0) + row.value
+        owners[row.owner].append(row.value)
     return tuple(
-        Promises(key, most[key], capacity.factor, _sort_owners(sums[key]))
+        Promises(key, most[key], capacity.factor, _sum_owners(values[key]))
         for key in QUOTA_KEYS
         if key in most
     )
 
 
-def _sort_owners(owners: Mapping[str | None, float]) -> tuple[tuple[str | None, float], ...]:
-    return tuple(sorted(owners.items(), key=lambda owner: (-owner[1], owner[0] or "")))
+def _sum_owners(
+    values: Mapping[str | None, Iterable[float]],
+) -> tuple[tuple[str | None, float], ...]:
+    owners = [(owner, add_limits(of_owner)) for owner, of_owner in values.items()]
+    return tuple(sorted(owners, key=lambda owner: (-owner[1], owner[0] or "")))
 
 
 def _count_threads(facts: ClusterFacts | None) -> int | None:

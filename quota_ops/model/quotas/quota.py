@@ -5,6 +5,7 @@ org.apache.kafka.controller.ClientQuotaControlManager.
 """
 
 import re
+from collections.abc import Iterable
 from decimal import Context, Decimal
 from functools import lru_cache
 from math import inf, isfinite, isnan
@@ -318,6 +319,16 @@ def format_number(value: float) -> str:
     if value == int(value) and abs(value) < MAX_EXACT * 2**10:
         return f"{int(value):,}"
     return repr(value)
+
+
+def to_decimal(limit: float) -> Decimal:
+    """Return a limit as people write it: 0.1 is a tenth, which no double is."""
+    return Decimal(repr(limit))
+
+
+def add_limits(limits: Iterable[float]) -> float:
+    """Return the sum of limits as people add them: three times 0.1 is 0.3."""
+    return float(sum(map(to_decimal, limits)))
 
 
 def json_number(value: float | None) -> float | str | None:

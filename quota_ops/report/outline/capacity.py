@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 from quota_ops.model.plans.capacity import Promises
-from quota_ops.model.quotas.quota import format_limit
+from quota_ops.model.quotas.quota import add_limits, format_limit
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import format_percent
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
@@ -39,7 +39,7 @@ def list_shares(promises: Sequence[Promises]) -> Iterator[Share]:
         for owner, value in shown:
             yield _share(promise, owner or "no owner", value, longest, is_total=False)
         if others:
-            value = sum(value for _, value in others)
+            value = add_limits(value for _, value in others)
             yield _share(promise, f"{len(others):,} more", value, longest, is_total=False)
 
 

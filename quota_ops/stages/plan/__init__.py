@@ -18,6 +18,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED
 from quota_ops.model.plans.plan import Plan, rank_by_risk
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import Action, Difference
+from quota_ops.model.quotas.quota import add_limits
 from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.sql.client_effects import write_client_effects, write_unknown_effects
@@ -188,12 +189,13 @@ def _sum_by_owner(rows: Iterable[DesiredRow | LedgerRow], others: Iterable[Diffe
     """Return what each owner declares now or, if that is more, when temporary values have ended."""
     declared = {row.id: (row.owner, row.value or 0.0, row.returns_to) for row in rows}
     declared |= {row.id: (row.owner, row.target or 0.0, row.returns_to) for row in others}
-    now: dict[tuple[str | None, str], float] = defaultdict(float)
-    later: dict[tuple[str | None, str], float] = defaultdict(float)
+    now, later = (defaultdict[tuple[str | None, str], list[float]](list) for _ in range(2))
     for (_, key), (owner, value, returns_to) in declared.items():
-        now[owner, key] += value
-        later[owner, key] += value if returns_to is None else returns_to
-    return {of_key: max(total, later[of_key]) for of_key, total in now.items()}
+        now[owner, key].append(value)
+        later[owner, key].append(value if returns_to is None else returns_to)
+    return {
+        of_key: max(add_limits(values), add_limits(later[of_key])) for of_key, values in now.items()
+    }
 
 
 def refuse_unless_guards_pass(plan: Plan) -> None:
