@@ -8,7 +8,13 @@ from msgspec import Struct
 from msgspec.structs import asdict
 
 from quota_ops.model.quotas.entity import IP
-from quota_ops.model.quotas.quota import QUOTA_KEYS, find_applied, json_number
+from quota_ops.model.quotas.quota import (
+    QUOTA_KEYS,
+    find_applied,
+    find_change,
+    find_factor,
+    json_number,
+)
 
 
 class LimitChange(StrEnum):
@@ -144,8 +150,8 @@ class ClassEffect(Struct, frozen=True, array_like=True):
             return Risk(unlimited=before < after == inf, loses=loses)
         is_deep = change is LimitChange.MAY_GET_LESS and after < before / MOST_SHARERS
         is_cut = change is LimitChange.CUT or is_deep
-        cut = 100.0 * (1 - after / before) if is_cut else 0.0
-        return Risk(cut, after / before if after > before else 1.0, loses=loses)
+        cut = -find_change(before, after) if is_cut else 0.0
+        return Risk(cut, find_factor(before, after) if after > before else 1.0, loses=loses)
 
     def is_shared_differently(self) -> bool:
         """Return whether limits apply before and after, and other clients share them."""

@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections.abc import Sequence
 from functools import cached_property
-from math import isfinite, nextafter
+from math import isfinite
 from typing import Any
 
 from msgspec import Struct
@@ -16,7 +16,7 @@ from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.policy import ApprovalPolicy, GuardThresholds, Policy
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.difference import EARLIER_KINDS, WRITES, Action, Difference, Kind
-from quota_ops.model.quotas.quota import QUOTA_KEYS, limits_a_client
+from quota_ops.model.quotas.quota import QUOTA_KEYS, find_change, find_factor, limits_a_client
 from quota_ops.model.quotas.rows import Key
 
 SHORT = 8
@@ -27,7 +27,6 @@ NAMED = 32
 
 _DIFFER = frozenset({Kind.PENDING, Kind.TAKEOVER}) | EARLIER_KINDS
 _REPAIRED = frozenset({Kind.DRIFTED, Kind.LATE_WRITE})
-_LEAST = nextafter(-100.0, 0.0)
 
 
 class PlanHead(Struct, frozen=True):
@@ -193,7 +192,7 @@ def rank_by_risk(
     else:
         rank = 4 if row.before is None else 3
     is_number = row.before is None or isfinite(row.before)
-    share = abs(_divide_change(row)) if is_number else 100.0
+    share = abs(change_share(row)) if is_number else 100.0
     deepest = effect.risk.cut if effect else 0.0
     return (rank, not row.has_default, -max(share, deepest), row.entity, row.key)
 
@@ -223,7 +222,7 @@ def is_raise(row: Difference, factor: float) -> bool:
         return False
     if not limits_a_client(row.key, target):
         return False
-    return target > row.before * factor
+    return find_factor(row.before, target) > factor
 
 
 def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
@@ -242,11 +241,6 @@ def is_small(row: Difference, thresholds: GuardThresholds) -> bool:
 
 def change_share(row: Difference) -> float:
     """Return the change in percent; 0 if a side is missing, or `before` is 0 or not finite."""
-    # Rounded, or floats make 100 to 93 more than 7 percent; never -100, as no limit is cut to 0.
-    return max(float(f"{_divide_change(row):.15g}"), _LEAST)
-
-
-def _divide_change(row: Difference) -> float:
     if not row.before or not isfinite(row.before) or (target := row.target) is None:
         return 0.0
-    return (target - row.before) / row.before * 100
+    return find_change(row.before, target)

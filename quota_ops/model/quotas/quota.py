@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from decimal import Context, Decimal
 from functools import lru_cache
-from math import inf, isfinite, isnan
+from math import inf, isfinite, isnan, nextafter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -329,6 +329,22 @@ def to_decimal(limit: float) -> Decimal:
 def add_limits(limits: Iterable[float]) -> float:
     """Return the sum of limits as people add them: three times 0.1 is 0.3."""
     return float(sum(map(to_decimal, limits)))
+
+
+def find_factor(before: float, after: float) -> float:
+    """Return how many times as high a limit is, as people compute it: 0.7 is 7 times 0.1."""
+    return float(f"{after / before:.15g}")
+
+
+def find_change(before: float, after: float) -> float:
+    """Return the change of a limit in percent, as people compute it: from 100 to 93, it is -7.
+
+    It is never -100, as no limit is cut to 0.
+    """
+    return max(float(f"{(after - before) / before * 100:.15g}"), _LEAST)
+
+
+_LEAST = nextafter(-100.0, 0.0)
 
 
 def json_number(value: float | None) -> float | str | None:
