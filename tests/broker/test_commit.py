@@ -3,6 +3,7 @@
 import json
 import os
 import re
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ LINK = re.compile(r'<a href="((?:https:|\.\.)[^"]*)">')
 FIRST: State = {"user=alice": {KEY: 10e6}}
 SECOND: State = {"user=alice": {KEY: 20e6}}
 THIRD: State = {"user=alice": {KEY: 15e6}}
+ALICE = ("--names", "user=alice")
 REFUSAL = """\
 #!/bin/sh
 echo "fatal: detected dubious ownership in repository at '/srv'
@@ -50,6 +52,36 @@ def refusing(repository: Lab) -> dict[str, str]:
     binary.write_text(REFUSAL)
     binary.chmod(0o700)
     return {"PATH": f"{binary.parent}:{os.environ['PATH']}"}
+
+
+def apply_commit(repository: Lab, state: State | None = None, **policy: Any) -> str:
+    """Commit a state, if one is given, and return the commit that a reconcile has applied."""
+    if state is not None:
+        repository.desire(state, **policy)
+        commit_all(repository.folder.parent)
+    ended = repository.call("reconcile", "demo")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return head(repository.folder)
+
+
+def branch_off(repository: Lab, state: State = THIRD) -> str:
+    """Commit a state beside all that came after the first commit, and return the new commit."""
+    first = git(repository.folder, "rev-list", "--max-parents=0", "HEAD")
+    git(repository.folder, "checkout", "--quiet", first)
+    repository.desire(state)
+    return commit_all(repository.folder.parent)
+
+
+def forget_other_commits(repository: Lab) -> None:
+    """Delete what no branch contains, nor the commit that is checked out."""
+    git(repository.folder, "reflog", "expire", "--expire=now", "--all")
+    git(repository.folder, "gc", "--quiet", "--prune=now")
+
+
+def hold_alice(repository: Lab) -> None:
+    """Hold the only user for two hours."""
+    hold = ("--until", "2h", "--reason", "night")
+    assert repository.call("hold", "demo", *ALICE, *hold).returncode == 0
 
 
 def test_a_commit_that_was_read_is_recorded(repository: Lab) -> None:
@@ -93,11 +125,8 @@ def test_pages_link_to_the_commit_its_lines_and_the_report_before(repository: La
 
 def test_uncommitted_changes_of_an_old_checkout(repository: Lab) -> None:
     """A plan names the uncommitted file, and guard went_back knows the commit it is based on."""
-    first = head(repository.folder)
-    assert repository.call("reconcile", "demo").returncode == 0
-    repository.desire(SECOND)
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
+    first = apply_commit(repository)
+    apply_commit(repository, SECOND)
     git(repository.folder, "checkout", "--quiet", first)
     with (repository.folder / "team.yaml").open("a") as file:
         file.write("# more\n")
@@ -115,13 +144,8 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
     It does so too if the repository does not even have the last applied commit. A shallow clone
     cannot tell whether one commit contains another: the plan says that.
     """
-    first = head(repository.folder)
-    repository.desire(SECOND)
-    last = commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    other = commit_all(repository.folder.parent)
+    last = apply_commit(repository, SECOND)
+    other = branch_off(repository)
     blocked = (
         f"{Guard.WENT_BACK}: commit {other[:7]} does not contain {last[:7]}, which was applied last"
     )
@@ -131,8 +155,7 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
 
     branch = git(repository.folder, "for-each-ref", "--format=%(refname:short)", "refs/heads")
     git(repository.folder, "branch", "--quiet", "--delete", "--force", branch)
-    git(repository.folder, "reflog", "expire", "--expire=now", "--all")
-    git(repository.folder, "gc", "--quiet", "--prune=now")
+    forget_other_commits(repository)
     assert blocked in repository.call("plan", "demo").stdout
     assert repository.runs[-1].read(CHANGES).failure == (
         f"this repository lacks commit {last[:7]}: fetch it (git fetch; in a shallow clone, git "
@@ -148,17 +171,12 @@ def test_a_branch_without_the_last_applied_commit(repository: Lab) -> None:
 @pytest.mark.parametrize("given", [(), ("--commit", "v1.2")])
 def test_a_branch_is_blocked_after_a_rollback_too(repository: Lab, given: tuple[str, ...]) -> None:
     """The last commit before a rollback counts, whatever commit is given for the checkout."""
-    first = head(repository.folder)
-    repository.desire(SECOND)
-    last = commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
+    last = apply_commit(repository, SECOND)
     rollback = repository.call("rollback", "last", "--reason", "x", "--format", "json")
     run, digest = (json.loads(rollback.stdout)[name] for name in ("run", "plan"))
     approve = ("--approve", digest["digest"], "--reason", "x")
     assert repository.call("reconcile", "--run", run, *approve).returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    other = commit_all(repository.folder.parent)
+    other = branch_off(repository)
 
     plan = repository.call("plan", "demo", *given)
 
@@ -171,9 +189,7 @@ def test_a_commit_that_is_applied_between_check_and_describe(repository: Lab) ->
     run = repository.start()
     run_stages(run, ("check",))
     checked = head(repository.folder)
-    repository.desire(SECOND)
-    last = commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
+    last = apply_commit(repository, SECOND)
 
     run_stages(run, ("describe", "diff", "plan"))
 
@@ -187,17 +203,14 @@ def test_a_commit_that_was_written_and_not_verified(repository: Lab, declared: S
 
     A run that only repairs what another commit declares has not written its own.
     """
-    first = head(repository.folder)
-    assert repository.call("reconcile", "demo").returncode == 0
+    apply_commit(repository)
     repository.put(THIRD)
     repository.desire(declared)
     (repository.folder / "README.md").write_text("more")
     last = commit_all(repository.folder.parent)
     allow = ("--allow", "conflict", "--reason", "a test")
     assert repository.call("apply", "demo", *allow).returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    commit_all(repository.folder.parent)
+    branch_off(repository)
 
     plan = repository.call("plan", "demo")
 
@@ -209,9 +222,7 @@ def test_a_stale_checkout_beside_an_older_ledger(repository: Lab) -> None:
     """The claims of later runs have the last applied commit, which an older copy does not know."""
     assert repository.call("reconcile", "demo").returncode == 0
     first, old = head(repository.folder), {*repository.records.ledger.list()}
-    repository.desire(SECOND)
-    last = commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
+    last = apply_commit(repository, SECOND)
     for name in {*repository.records.ledger.list()} - old:
         on_disk(repository.records.ledger / name).unlink()
     git(repository.folder, "checkout", "--quiet", first)
@@ -224,8 +235,7 @@ def test_a_stale_checkout_beside_an_older_ledger(repository: Lab) -> None:
 
 def test_files_in_no_repository(repository: Lab) -> None:
     """A plan that Git cannot compare with the last applied commit reports that, and why."""
-    last = head(repository.folder)
-    assert repository.call("reconcile", "demo").returncode == 0
+    last = apply_commit(repository)
     (repository.folder.parent / ".git").rename(repository.root / "elsewhere.git")
     repository.desire(SECOND)
 
@@ -237,18 +247,12 @@ def test_files_in_no_repository(repository: Lab) -> None:
 
 def test_a_commit_that_the_repository_has_lost_since_check(repository: Lab) -> None:
     """A worker whose clone lacks the commit that check read cannot compare, and reports that."""
-    first = head(repository.folder)
-    repository.desire(SECOND)
-    last = commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    commit_all(repository.folder.parent)
+    last = apply_commit(repository, SECOND)
+    branch_off(repository)
     run = repository.start()
     run_stages(run, ("check",))
     git(repository.folder, "checkout", "--quiet", last)
-    git(repository.folder, "reflog", "expire", "--expire=now", "--all")
-    git(repository.folder, "gc", "--quiet", "--prune=now")
+    forget_other_commits(repository)
 
     run_stages(run, ("describe", "diff", "plan", "report"))
 
@@ -262,15 +266,10 @@ def test_a_branch_that_is_checked_into_an_earlier_run(
     repository: Lab, strict: tuple[str, ...]
 ) -> None:
     """A plan of a run is also blocked if its files are read again, one stage at a time."""
-    first = head(repository.folder)
-    repository.desire(SECOND)
-    last = commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
+    last = apply_commit(repository, SECOND)
     repository.call("plan", "demo")
     run = f"demo/{repository.runs[-1].place.name}"
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire({**THIRD, "user=any": {KEY: 11.0}})
-    commit_all(repository.folder.parent)
+    branch_off(repository, {**THIRD, "user=any": {KEY: 11.0}})
 
     repository.call("check", "--run", run, *strict)
     *_, plan = (repository.call(stage, "--run", run) for stage in ("describe", "diff", "plan"))
@@ -280,8 +279,7 @@ def test_a_branch_that_is_checked_into_an_earlier_run(
 
 def test_a_given_commit_that_the_repository_does_not_have(repository: Lab) -> None:
     """The run that records it says so, and later ones are compared with the one applied before."""
-    assert repository.call("reconcile", "demo").returncode == 0
-    first = head(repository.folder)
+    first = apply_commit(repository)
     repository.desire(SECOND)
     commit_all(repository.folder.parent)
     given = repository.call("reconcile", "demo", "--commit", "v1.2")
@@ -301,8 +299,7 @@ def test_a_given_commit_that_the_repository_does_not_have(repository: Lab) -> No
 def test_a_policy_counts_where_commits_are_not_compared(repository: Lab) -> None:
     """What a run outside Git protects is protected, although a hold keeps it from writing a row."""
     assert repository.call("reconcile", "demo").returncode == 0
-    hold = ("--names", "user=alice", "--until", "2h", "--reason", "night")
-    assert repository.call("hold", "demo", *hold).returncode == 0
+    hold_alice(repository)
     (repository.folder.parent / ".git").rename(repository.root / "git")
     repository.desire(THIRD, protect=[{"user": "bob"}])
     allow = ("--allow", "policy_changed", "--reason", "a test")
@@ -317,17 +314,11 @@ def test_a_policy_counts_where_commits_are_not_compared(repository: Lab) -> None
 
 def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab) -> None:
     """A branch that lacks the last applied commit does not count as applied while it is held."""
-    first = head(repository.folder)
-    repository.desire(SECOND)
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    commit_all(repository.folder.parent)
-    hold = ("--names", "user=alice", "--until", "2h", "--reason", "night")
-    assert repository.call("hold", "demo", *hold).returncode == 0
-    assert repository.call("reconcile", "demo").returncode == 0
-    assert repository.call("release", "demo", *hold[:2]).returncode == 0
+    apply_commit(repository, SECOND)
+    branch_off(repository)
+    hold_alice(repository)
+    apply_commit(repository)
+    assert repository.call("release", "demo", *ALICE).returncode == 0
 
     ended = repository.call("reconcile", "demo")
 
@@ -336,64 +327,40 @@ def test_what_holds_keep_a_branch_from_writing_is_blocked_later(repository: Lab)
 
 def test_a_held_branch_leaves_the_last_policy(repository: Lab) -> None:
     """A branch that lacks the last applied commit, and is held, does not end the pause of main."""
-    first = head(repository.folder)
-    repository.desire(SECOND)
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
+    apply_commit(repository, SECOND)
     second = repository.runs[-1].place.name
-    repository.desire(SECOND, paused="broker upgrade")
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    hold = ("--names", "user=alice", "--until", "2h", "--reason", "night")
-    assert repository.call("hold", "demo", *hold).returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    assert repository.call("release", "demo", *hold[:2]).returncode == 0
+    apply_commit(repository, SECOND, paused="broker upgrade")
+    hold_alice(repository)
+    branch_off(repository)
+    apply_commit(repository)
+    assert repository.call("release", "demo", *ALICE).returncode == 0
 
     ended = repository.call("rollback", f"demo/{second}", "--reason", "INC-31")
 
     assert "paused: broker upgrade" in ended.stdout
 
 
-@pytest.mark.parametrize("declared", [FIRST, SECOND])
-def test_a_commit_beside_one_that_declares_the_same(repository: Lab, declared: State) -> None:
+@pytest.mark.parametrize(
+    ("declared", "policy", "blocked"),
+    [(FIRST, {}, False), (SECOND, {}, True), (FIRST, {"paused": "broker upgrade"}, True)],
+)
+def test_a_commit_beside_one_that_declares_the_same(
+    repository: Lab, declared: State, policy: dict[str, str], *, blocked: bool
+) -> None:
     """A commit that contains neither the last one nor one that declares the same is blocked.
 
-    Two commits declare the same as long as a value that differs has only been changed by hand.
+    Two commits declare the same as long as a value that differs has only been changed by hand,
+    and the policy is the same: one that begins a pause declares something else.
     """
-    assert repository.call("reconcile", "demo").returncode == 0
-    first = head(repository.folder)
+    apply_commit(repository)
     repository.put(declared)
-    repository.desire(declared)
     (repository.folder / "README.md").write_text("more")
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    commit_all(repository.folder.parent)
+    apply_commit(repository, declared, **policy)
+    branch_off(repository)
 
     ended = repository.call("plan", "demo")
 
-    blocked = declared != FIRST
     assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (int(blocked), blocked)
-
-
-def test_a_branch_that_lacks_a_pause_is_blocked(repository: Lab) -> None:
-    """Two commits that declare the same quotas differ if the policy does: one begins a pause."""
-    assert repository.call("reconcile", "demo").returncode == 0
-    first = head(repository.folder)
-    repository.desire(FIRST, paused="broker upgrade")
-    commit_all(repository.folder.parent)
-    assert repository.call("reconcile", "demo").returncode == 0
-    git(repository.folder, "checkout", "--quiet", first)
-    repository.desire(THIRD)
-    commit_all(repository.folder.parent)
-
-    ended = repository.call("reconcile", "demo")
-
-    assert (ended.returncode, f"{Guard.WENT_BACK}: " in ended.stdout) == (1, True)
 
 
 def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
