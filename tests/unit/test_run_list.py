@@ -219,6 +219,13 @@ def test_a_run_that_is_not_found(wanted: str, message: str, tmp_path: Path) -> N
     assert error.value.message.replace(str(tmp_path), "ROOT") == message
 
 
+def test_a_cluster_is_no_run(tmp_path: Path) -> None:
+    """The remedy for the name of a cluster is the last run of that cluster."""
+    with pytest.raises(InvalidInput) as error:
+        find_run(store_of(tmp_path, "demo/one"), "demo")
+    assert error.value.remedy == "demo is a cluster. For its last run: demo/last"
+
+
 def test_last_of_no_runs(tmp_path: Path) -> None:
     """A store without runs has no last one."""
     with pytest.raises(InvalidInput, match="there is no run 'last'"):

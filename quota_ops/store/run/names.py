@@ -90,7 +90,10 @@ def _find_stored(store: RunStore, wanted: str, *, last_write: bool, own: str | N
             f"no run in the run store {store.root} has written to a cluster",
             "There is nothing to roll back. List the runs: quota-ops runs",
         )
-    raise InvalidInput(f"there is no run {wanted!r} in the run store {store.root}", _LIST)
+    remedy = _LIST
+    if any(path.parent.name == wanted for path in paths):
+        remedy = f"{wanted} is a cluster. For its last run: {wanted}/{LAST}"
+    raise InvalidInput(f"there is no run {wanted!r} in the run store {store.root}", remedy)
 
 
 def list_runs_of(store: RunStore, cluster: str | None) -> tuple[Place, ...]:
