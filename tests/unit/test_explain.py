@@ -28,6 +28,11 @@ groups:
     members: [{user: hourly}, {user: daily}]
     budget: {consumer_byte_rate: 10 MiB}
 """
+APPS = """\
+owner: apps
+quotas:
+  - {user: alice, client-id: {default: true}, limits: {producer_byte_rate: 1 MiB}}
+"""
 ALICE = """\
 user=alice
   producer_byte_rate: 20 MiB/s, team.yaml:6: list of 2, override until 2026-12-02T00:00:00Z, then 10 MiB/s
@@ -190,12 +195,14 @@ def test_a_line_of_a_shared_file(tmp_path: Path, name: str) -> None:
     ("what", "remedy"),
     [
         ("alice", "Did you mean user=alice?"),
+        ("user=alcie", "Did you mean user=alice?"),
         ("team.yaml", "Write an entity as plans show it, for example user=alice, or FILE:LINE."),
     ],
 )
 def test_a_name_alone_is_no_entity(tmp_path: Path, what: str, remedy: str) -> None:
     """The entity that has the name is suggested, so that nobody has to know how entities look."""
     explain(tmp_path, "user=alice")
+    (tmp_path / "desired_state" / "demo" / "apps.yaml").write_text(APPS)
     where = ["--desired-state", str(tmp_path / "desired_state"), "--as-of", "2026-12-01T00:00Z"]
 
     ended = CliRunner().invoke(main, ["explain", "demo", what, *where])

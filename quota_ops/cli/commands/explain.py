@@ -1,5 +1,6 @@
 """The command `explain`: show what a line of a file, an entity or a cluster becomes."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 MOST_CHANGES = 20
 """How many times in the future are looked at."""
+_ALIKE = 0.8
+"""How much of an entity must be as typed, from 0 to 1, so that it is suggested."""
 
 
 @options.command("""
@@ -94,11 +97,14 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
         return found
     entities = {row.entity for row in desired.rows}
     if what not in entities:
-        named = sorted(text for text in entities if what in Entity.parse(text).as_dict().values())
+        named = [text for text in entities if what in Entity.parse(text).as_dict().values()]
+        near = min(named, key=len, default=None) or next(
+            iter(get_close_matches(what, entities, n=1, cutoff=_ALIKE)), None
+        )
         raise InvalidInput(
             f"{desired.policy.cluster} declares no quota of {what} at this time",
-            f"Did you mean {named[0]}?"
-            if named
+            f"Did you mean {near}?"
+            if near
             else "Write an entity as plans show it, for example user=alice, or FILE:LINE.",
         )
     return frozenset({what})
