@@ -1,9 +1,12 @@
 """Jars from Maven Central, each with a pinned SHA-256, fetched by the Ivy inside pyspark."""
 
+import fcntl
 import hashlib
+import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from importlib.util import find_spec
@@ -38,17 +41,25 @@ class PinnedJars(Struct, frozen=True, kw_only=True):
             name for name, digest in self.checksums.items() if _sha256(folder / name) != digest
         )
 
-    def install(self, folder: Path, progress: Progress = show_nothing) -> None:
-        """Fetch into a folder beside this one and swap: a reader sees all old jars or all new ones.
+    def install(self, folder: Path, progress: Progress = show_nothing) -> bool:
+        """Fetch the jars unless they are in a folder; return whether they were fetched.
 
-        Raises OSError, and the errors of `fetch`.
+        A reader of the folder sees all old jars or all new ones. Raises OSError, and the errors of
+        `fetch`.
         """
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
-            fetched = self.fetch(Path(scratch), progress)
-            if folder.exists():
-                folder.rename(Path(scratch, "replaced"))
-            fetched.rename(folder)
+        if not self.find_wrong(folder):
+            return False
+        with lock_file(folder.with_name(".lock")):
+            if not self.find_wrong(folder):  # another process has fetched them
+                return False
+            for killed in folder.parent.glob(".fetching-*"):
+                shutil.rmtree(killed)
+            with TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
+                fetched = self.fetch(Path(scratch), progress)
+                if folder.exists():
+                    folder.rename(Path(scratch, "replaced"))
+                fetched.rename(folder)
+        return True
 
     def fetch(self, scratch: Path, progress: Progress = show_nothing) -> Path:
         """Fetch all jars into a folder below `scratch`, an empty folder, and return it.
@@ -91,6 +102,15 @@ class PinnedJars(Struct, frozen=True, kw_only=True):
                 "The jars come from Maven Central. Check the network, then run the command again.",
             )
         progress(len(self.checksums), len(self.checksums))
+
+
+@contextmanager
+def lock_file(file: Path) -> Iterator[None]:
+    """Lock a file, and create it if missing; the end of the process also releases the lock."""
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def read_checksums(folder: Traversable) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Starts child processes, waits until they respond, and identifies them before it signals them."""
 
-import fcntl
 import json
 import os
 import shutil
@@ -9,8 +8,8 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -151,15 +150,6 @@ def _command_line(pid: int) -> str:
                 break
             time.sleep(0.001)  # a starting process gets its arguments later: seconds on a busy disk
     return ""
-
-
-@contextmanager
-def lock_file(file: Path) -> Iterator[None]:
-    """Lock a file, and create it if missing; the end of the process also releases the lock."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    with file.open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
 
 
 def choose_port(wanted: int) -> int:

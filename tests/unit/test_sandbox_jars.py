@@ -65,8 +65,12 @@ def test_whole_jars_need_no_java(cache: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_damage_is_mended(
     cache: Path, tmp_path: Path, good_jars: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
-    """After a changed, a missing or no jar, all are fetched once, and nothing else remains."""
+    """After a changed, a missing or no jar, all are fetched once, and nothing else remains.
+
+    Nor does what an earlier process had fetched when it was killed.
+    """
     calls = put_repository(tmp_path, good_jars, monkeypatch)
+    (cache.parent / ".fetching-killed").mkdir()
     if damage == "changed":
         (cache / JAR).write_bytes(b"another jar")
     elif damage == "missing":

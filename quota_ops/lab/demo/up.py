@@ -12,6 +12,7 @@ from msgspec import Struct
 from platformdirs import user_state_path
 
 from quota_ops.connections import connections_folder
+from quota_ops.jvm.pinned_jars import lock_file
 from quota_ops.lab.airflow.server import RunningAirflow, local_bundle, start_airflow
 from quota_ops.lab.demo.repository import DAG_FILE, EXAMPLE
 from quota_ops.lab.kafka.sandbox import (
@@ -21,7 +22,6 @@ from quota_ops.lab.kafka.sandbox import (
     start_sandbox,
     stop_sandbox,
 )
-from quota_ops.lab.process import lock_file
 from quota_ops.lab.spark_server import SparkServer, start_spark_server
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import ENVIRONMENT, find_run_store

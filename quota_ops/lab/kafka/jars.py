@@ -11,7 +11,6 @@ from pathlib import Path
 from platformdirs import user_cache_path
 
 from quota_ops.jvm.pinned_jars import PinnedJars, Progress, read_checksums, show_nothing
-from quota_ops.lab.process import lock_file
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 
 DEFAULT_VERSION = "4.3.1"
@@ -60,18 +59,15 @@ def fetch_jars(version: str = DEFAULT_VERSION, progress: Progress = show_nothing
     """
     pins = pins_of(version)
     folder = _cache() / "kafka" / version
-    if pins.find_wrong(folder):
-        try:
-            with lock_file(folder.with_name(".lock")):
-                if pins.find_wrong(folder):  # another process may have fetched them
-                    pins.install(folder, progress)
-                    # The JVM uses no archive of older jars, even if their content is the same.
-                    shutil.rmtree(archive_folder(version), ignore_errors=True)
-        except OSError as refused:
-            raise InvalidInput(
-                f"Kafka's jars cannot be stored in {folder}: {refused.strerror}.",
-                "Set QUOTA_OPS_CACHE to a writable folder.",
-            ) from refused
+    try:
+        if pins.install(folder, progress):
+            # The JVM uses no archive of older jars, even if their content is the same.
+            shutil.rmtree(archive_folder(version), ignore_errors=True)
+    except OSError as refused:
+        raise InvalidInput(
+            f"Kafka's jars cannot be stored in {folder}: {refused.strerror}.",
+            "Set QUOTA_OPS_CACHE to a writable folder.",
+        ) from refused
     return folder
 
 

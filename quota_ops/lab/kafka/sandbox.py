@@ -17,14 +17,13 @@ from platformdirs import user_state_path
 
 from quota_ops.connections import connections_folder
 from quota_ops.jvm.java import find_java
-from quota_ops.jvm.pinned_jars import Progress
+from quota_ops.jvm.pinned_jars import Progress, lock_file
 from quota_ops.kafka.connection import SANDBOX
 from quota_ops.kafka.users import create_users
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
 from quota_ops.lab.kafka.config import PLAIN, BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.node import RunningNode, read_node, stop_nodes
-from quota_ops.lab.process import lock_file
 from quota_ops.model.errors import ClusterTrouble, InvalidInput
 from quota_ops.model.text import counted
 
