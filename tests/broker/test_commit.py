@@ -218,17 +218,22 @@ def test_a_commit_that_was_written_and_not_verified(repository: Lab, declared: S
     assert (told in plan.stdout) == (declared == SECOND)
 
 
-def test_a_stale_checkout_beside_an_older_ledger(repository: Lab) -> None:
-    """The claims of later runs have the last applied commit, which an older copy does not know."""
+@pytest.mark.parametrize("adopted", [False, True], ids=["an older copy", "adopted after a loss"])
+def test_a_stale_checkout_beside_an_older_ledger(repository: Lab, *, adopted: bool) -> None:
+    """The claims of later runs have the last applied commit, which such a ledger does not know."""
     assert repository.call("reconcile", "demo").returncode == 0
     first, old = head(repository.folder), {*repository.records.ledger.list()}
     last = apply_commit(repository, SECOND)
-    for name in {*repository.records.ledger.list()} - old:
+    for name in {*repository.records.ledger.list()} - (set() if adopted else old):
         on_disk(repository.records.ledger / name).unlink()
+    if adopted:
+        ended = repository.call("adopt", "demo", "--all", "--reason", "INC-31")
+        assert ended.returncode == 0, ended.stderr
     git(repository.folder, "checkout", "--quiet", first)
 
     ended = repository.call("reconcile", "demo")
 
+    assert ("This run read a new ledger, because the one before was" in ended.stdout) == adopted
     assert f"does not contain {last[:7]}, which was applied last" in ended.stdout
     assert repository.stored() == SECOND
 

@@ -231,7 +231,7 @@ def test_a_one_off_change_is_judged_as_a_plan_is() -> None:
 def test_a_lost_policy_blocks_only_a_rollback(commit: str, *, blocked: bool) -> None:
     """A rollback reads no cluster.yaml, so it knows neither what is protected nor the numbers."""
     write = difference({"who": "alice", "kind": "pending", "after": 10})
-    earlier = EarlierRuns(1, {}, None, (), lost_policy="no ledger")
+    earlier = EarlierRuns(1, {}, None, (), old_ledger="no ledger")
 
     found = judge(
         [write], policy=policy_of({}), commit=commit, desired=1, earlier=earlier, risks={}

@@ -70,8 +70,6 @@ class EarlierRuns(Struct, frozen=True):
     """The commit that was applied last, if that of this run does not contain it."""
     checked_out: str | None = None
     """The commit that lacks it, if that is not the one of this run."""
-    lost_policy: str | None = None
-    """Why the last applied policy may be lost, if the ledger has none."""
 
     @property
     def policies(self) -> tuple[Policy, ...]:
@@ -226,8 +224,8 @@ def _lost_policy(
 ) -> Findings:
     """Yield the finding about a rollback, which reads no cluster.yaml, without the last policy."""
     is_rollback = commit is not None and not is_git(commit)
-    if is_rollback and earlier.policy is None and earlier.lost_policy is not None:
-        yield find_unknown_policy(writes, earlier.lost_policy)
+    if is_rollback and earlier.policy is None and earlier.old_ledger is not None:
+        yield find_unknown_policy(writes, earlier.old_ledger)
 
 
 def find_unknown_policy(writes: Sequence[Difference], trouble: str) -> GuardFinding:

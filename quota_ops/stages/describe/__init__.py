@@ -87,7 +87,7 @@ def describe_cluster(
             cluster_id=cluster.cluster_id,
             brokers=tuple(f"{broker.id} {broker.host}:{broker.port}" for broker in cluster.brokers),
             ledger=known.file,
-            old_ledger=ledger_end.explain_old_copy(records, known.file, end),
+            old_ledger=known.explain_doubt(records, end),
             holds=holds,
             lost=lost,
             undivided=undivided,

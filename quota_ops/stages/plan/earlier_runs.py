@@ -10,7 +10,7 @@ from quota_ops.model.plans.ledger_edits import VERIFIED, find_managed
 from quota_ops.model.quotas.owners import OwnerChange, list_owner_changes
 from quota_ops.model.quotas.tables import ACTUAL, DESIRED, LEDGER
 from quota_ops.stages.succession import find_overtaking_commit, read_applied_policy
-from quota_ops.store.ledger.ledger import AFTER_LOSS, read_notes
+from quota_ops.store.ledger.ledger import read_notes
 from quota_ops.store.places.parquet import read_rows, to_rows, to_values
 from quota_ops.store.run.files import CHANGES, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -25,7 +25,6 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     """
     table, changes = folder.read_table(LEDGER), folder.find(CHANGES)
     owners, notes = count_managed_rows(folder), read_notes(table)
-    old_ledger = folder.read(DESCRIBED).old_ledger
     own, newest = folder.about().commit, notes.commits[-1] if notes.commits else None
     # One that was applied between `check --run` and `describe --run` is not in what check compared.
     is_late = changes is not None and newest not in {None, own, changes.since}
@@ -37,8 +36,7 @@ def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
         overtaken_by=newest if is_late else find_overtaking_commit(folder, notes.commits),
         lacks=changes.lacks if changes else None,
         checked_out=changes.checked_out if changes else None,
-        old_ledger=old_ledger,
-        lost_policy=AFTER_LOSS if notes.lost_policy else old_ledger,
+        old_ledger=folder.read(DESCRIBED).old_ledger,
         owner_changes=read_owner_changes(folder),
     )
 
