@@ -24,6 +24,14 @@ FIRST: State = {"user=alice": {KEY: 10e6}}
 SECOND: State = {"user=alice": {KEY: 20e6}}
 THIRD: State = {"user=alice": {KEY: 15e6}}
 ALICE = ("--names", "user=alice")
+TEMPORARY = """\
+owner: team
+quotas:
+  - user: alice
+    limits: {{producer_byte_rate: {}}}
+    overrides:
+      - {{until: 2999-01-01T00:00Z, limits: {{producer_byte_rate: 10000000}}, reason: a sale}}
+"""
 REFUSAL = """\
 #!/bin/sh
 echo "fatal: detected dubious ownership in repository at '/srv'
@@ -343,6 +351,23 @@ def test_a_held_branch_leaves_the_last_policy(repository: Lab) -> None:
     ended = repository.call("rollback", f"demo/{second}", "--reason", "INC-31")
 
     assert "paused: broker upgrade" in ended.stdout
+
+
+def test_a_branch_that_lacks_what_a_value_returns_to_is_blocked(repository: Lab) -> None:
+    """Two commits that declare the same values now differ if one of these ends otherwise."""
+    commits = []
+    for later in (5_000_000, 4_000_000):
+        (repository.folder / "team.yaml").write_text(TEMPORARY.format(later))
+        commits.append(commit_all(repository.folder.parent))
+        assert repository.call("reconcile", "demo").returncode == 0
+    git(repository.folder, "checkout", "--quiet", commits[0])
+    repository.desire(THIRD)
+    commit_all(repository.folder.parent)
+
+    ended = repository.call("plan", "demo")
+
+    told = f"does not contain {commits[1][:7]}, which was applied last"
+    assert (ended.returncode, told in ended.stdout) == (1, True)
 
 
 @pytest.mark.parametrize(

@@ -88,11 +88,20 @@ def test_policy_and_commits_stand_beside_the_rows(records: ClusterStore) -> None
     assert (found.policy, found.commits) == (to_json(Policy, POLICY), ("c2", "c3", "c1"))
 
 
+def test_a_policy_without_a_commit_is_not_the_end_of_an_earlier_one(records: ClusterStore) -> None:
+    """A run of uncommitted files does not hide a commit that was written and not verified."""
+    ledger.change(records, lambda _: None, policy=POLICY, commit="c1", sequence=1)
+    ledger.change(records, lambda _: None, policy=POLICY, declared="other", sequence=3)
+
+    found = ledger.read(records).notes
+    assert (found.commits, found.declared, found.applied_by) == (("c1",), "other", 1)
+
+
 def test_old_commits_are_forgotten(records: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only so many commits are kept, the last ones."""
     monkeypatch.setattr(ledger, "COMMITS_KEPT", 2)
     for commit in ("c1", "c2", "c3"):
-        ledger.change(records, lambda _: None, commit=commit)
+        ledger.change(records, lambda _: None, policy=POLICY, commit=commit)
 
     assert ledger.read(records).notes.commits == ("c2", "c3")
 

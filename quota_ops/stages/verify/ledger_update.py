@@ -17,6 +17,7 @@ from quota_ops.model.runs.outcome import Outcome, Status, find_open
 from quota_ops.model.runs.run import About
 from quota_ops.stages.verify.brokers import ReadBack
 from quota_ops.store.ledger import ledger
+from quota_ops.store.ledger.claims import digest_of
 from quota_ops.store.places.parquet import to_rows
 from quota_ops.store.run.files import CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
@@ -60,8 +61,9 @@ def update_ledger(
     """
     foreign, verified = _find_foreign(folder), read.verified
     recorded = RunState(folder).find_verified(verified.keys())
-    declared = to_rows(folder.read_table(DESIRED), "entity", "key", "owner", "file")
-    owners: Owners = {row[:2]: row[2:] for row in declared}
+    columns = ("entity", "key", "owner", "file", "value", "until", "returns_to")
+    declared = [*to_rows(folder.read_table(DESIRED), *columns)]
+    owners: Owners = {row[:2]: row[2:4] for row in declared}
     rows, cleared = _list_rows(run, owners, verified, recorded, foreign)
     given_back = {row.id for row in rows if row.value is None and row.id in foreign}
     reported = {row.id: row.before for row in run.differences if row.action is Action.REPORT}
@@ -94,7 +96,7 @@ def update_ledger(
         edit,
         policy=run.policy if follows_git and not (only_held and is_behind) else None,
         commit=run.about.commit if counts else None,
-        is_same=not (is_held or is_new),
+        declared=digest_of((*row[:3], *row[4:]) for row in declared),
         sequence=number,
         brokers=brokers,
     )

@@ -6,7 +6,7 @@ by the run's number and created once.
 
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -26,9 +26,9 @@ class Claim(NamedTuple):
     values: str
 
 
-def digest_of(values: Iterable[tuple[str, str, float | None]]) -> str:
-    """Return the digest of rows (entity, key, value), independent of their order."""
-    return sha256(msgspec.json.encode(sorted(values))).hexdigest()
+def digest_of(rows: Iterable[tuple[Any, ...]]) -> str:
+    """Return the digest of rows that begin with entity and key, independent of their order."""
+    return sha256(msgspec.json.encode(sorted(rows))).hexdigest()
 
 
 def create(records: ClusterStore, number: int, claim: Claim) -> None:

@@ -7,7 +7,7 @@ undoes another's rows, and the previous file is the backup.
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -40,19 +40,16 @@ class Notes(Struct, frozen=True):
     """The policy that was last applied, in the form of `model.stored`."""
     commits: tuple[str, ...] = ()
     """The commits that were applied, the newest at the end."""
+    declared: str | None = None
+    """The digest of what the files declared, besides the policy, when the policy was recorded."""
     equal: tuple[str, ...] = ()
-    """The commits before the newest that declare the same."""
+    """The commits before the newest that declare the same, policy included."""
     brokers: KnownBrokers = NO_BROKERS
     """The brokers of the last verified run."""
     applied_by: int | None = None
-    """The number of the run that recorded the newest commit and the policy."""
+    """The number of the run that recorded the newest commit."""
     after_loss: bool = False
     """Whether its first file was written when an earlier ledger was, or may have been, lost."""
-
-    @property
-    def lost_policy(self) -> bool:
-        """Whether runs may have applied a policy that it lacks."""
-        return self.after_loss and self.policy is None
 
 
 @dataclass(eq=False)
@@ -80,12 +77,11 @@ class Ledger:
 
         Raises InvalidInput like `ledger_end.explain_old_copy`.
         """
-        if self.notes.lost_policy:
-            return AFTER_LOSS
+        if self.notes.after_loss and self.notes.policy is None:
+            return "a new ledger, because the one before was, or may have been, lost"
         return ledger_end.explain_old_copy(records, self.file, end)
 
 
-AFTER_LOSS = "a new ledger, because the one before was, or may have been, lost"
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
@@ -195,18 +191,16 @@ def change(
     *,
     policy: Policy | None = None,
     commit: str | None = None,
-    is_same: bool = False,
+    declared: str | None = None,
     brokers: KnownBrokers | None = None,
     sequence: int | None = None,
 ) -> str | None:
     """Apply an edit to the last file and create the next; return its name, None if unchanged.
 
     `edit` changes a dictionary of rows by `ledger_key`; it is called again if another writer was
-    first. `sequence` is the number of the run that changes it. `policy` and `commit` are recorded
-    as the last applied ones, unless a later run has recorded its own, and `brokers` as those of the
-    last verified run.
-    With `is_same`, the run found nothing that the commit changes; if no managed value and nothing
-    in the policy changes either, the commit declares the same as the one before.
+    first. `sequence` is the number of the run that changes it. `policy`, with `commit` and the
+    digest of what the files have `declared`, is recorded as the last applied one, unless a later
+    run has recorded its own, and `brokers` as those of the last verified run.
     Raises InvalidInput like `read`, and, after the change, if its name cannot be recorded outside
     the folder: the next run could not recognize an older copy.
     """
@@ -219,21 +213,20 @@ def change(
             end = ledger_end.read(records)
             lost = ledger_end.explain_old_copy(records, None, end, by=sequence)
             noted = replace(noted, after_loss=lost is not None)
-        if is_last := (sequence or 0) >= (noted.applied_by or 0):
-            of_now = noted.policy if policy is None else to_json(Policy, policy)
-            noted = replace(noted, policy=of_now, commits=_add_commit(noted.commits, commit))
-            has_policy = of_now == before.notes.policy
-            has_values = is_same and _managed(rows.values()) == _managed(before.rows)
-            if policy is not None and not (has_policy and has_values):
-                noted = replace(noted, equal=())
-            elif noted.commits != before.notes.commits:
-                equal = (*noted.equal, *before.notes.commits[-1:])[-EQUAL_KEPT:]
-                noted = replace(noted, equal=equal)
+        is_last = policy is not None and (sequence or 0) >= (noted.applied_by or 0)
+        if is_last:
+            commits, of_now = _add_commit(noted.commits, commit), to_json(Policy, policy)
+            equal = noted.equal
+            if (noted.policy, noted.declared) != (of_now, declared):
+                equal = ()
+            elif commits != noted.commits:
+                equal = (*equal, *noted.commits[-1:])[-EQUAL_KEPT:]
+            noted = replace(noted, policy=of_now, commits=commits, declared=declared, equal=equal)
         ledger_edits.drop_absences(rows)
         after = tuple(rows[key] for key in sorted(rows))
         if (after, noted) == (before.rows, before.notes) and before.file is not None:
             return None
-        if is_last and policy is not None:
+        if is_last and commit is not None:
             noted = replace(noted, applied_by=sequence)
         name = numbered_files.file_name(
             1 if before.file is None else int(before.file.partition(".")[0]) + 1, KIND
@@ -256,10 +249,6 @@ def _add_commit(commits: tuple[str, ...], commit: str | None) -> tuple[str, ...]
     if commit is None or commits[-1:] == (commit,):
         return commits
     return (*(earlier for earlier in commits if earlier != commit), commit)[-COMMITS_KEPT:]
-
-
-def _managed(rows: Iterable[LedgerRow]) -> dict[tuple[str, str], float | None]:
-    return {row[1:3]: row.value for row in rows if row.state == ledger_edits.VERIFIED}
 
 
 def _is_end(records: ClusterStore, file: str | None) -> bool:
