@@ -20,7 +20,7 @@ FORMULAS = (
     "2 cells would be a formula in a spreadsheet, such as =HYPERLINK(1): "
     "import the file with all columns as text, or use JSON Lines\n"
 )
-OF_ALICE, USE = "MiB/s of user=alice (user)", "1,048,577 B/s: would be throttled"
+OF_ALICE, USE = "MiB/s of user=alice (user)", "1.05 MB/s: would be throttled"
 NUMBERS = (
     "owner clients newly limited cut may get less may get more shared differently raised "
     "no longer limited would be throttled"

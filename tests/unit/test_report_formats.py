@@ -10,6 +10,7 @@ from quota_ops.report.outline.formats import (
     duration,
     escape_text,
     file_size,
+    format_rate,
     moment,
     short_commit,
     shortened,
@@ -51,6 +52,25 @@ def test_two_names_that_look_alike() -> None:
 def test_durations_carry_a_unit(seconds: float, words: str) -> None:
     """A duration is shown in the unit that fits."""
     assert duration(seconds) == words
+
+
+@pytest.mark.parametrize(
+    ("key", "rate", "words"),
+    [
+        ("producer_byte_rate", 0.0, "0 B/s"),
+        ("producer_byte_rate", 0.4, "0.4 B/s"),
+        ("producer_byte_rate", 999.6, "1,000 B/s"),
+        ("producer_byte_rate", 999_600.0, "1,000 kB/s"),
+        ("producer_byte_rate", 1_043_456.78, "1.04 MB/s"),
+        ("producer_byte_rate", 1.2e13, "12,000 GB/s"),
+        ("request_percentage", 12.5, "12.5 %"),
+        ("request_percentage", 1049.6, "1,050 %"),
+        ("controller_mutation_rate", 0.1 + 0.2, "0.3 mutations/s"),
+    ],
+)
+def test_measured_rates_have_three_digits(key: str, rate: float, words: str) -> None:
+    """A rate of any size is shown as people write it, without an exponent."""
+    assert format_rate(key, rate) == words
 
 
 @pytest.mark.parametrize(

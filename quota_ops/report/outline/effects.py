@@ -8,7 +8,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Ent
 from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
 from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.outline import cells
-from quota_ops.report.outline.formats import escape_text, shortened
+from quota_ops.report.outline.formats import escape_text, format_rate, shortened
 from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line, more_line
 from quota_ops.report.outline.row_status import ReportRow
 
@@ -258,11 +258,11 @@ def _format_side(key: str, value: float | None, level: str | None, entity: str |
 def _format_use(row: ClientEffectRow) -> str:
     """Return what the clients that share the limit use, and how much they may use more."""
     if row.used is None or row.head_room is None:
-        return "" if row.observed is None else format_limit(row.key, row.observed)
-    used = format_limit(row.key, row.used)
+        return "" if row.observed is None else format_rate(row.key, row.observed)
+    used = format_rate(row.key, row.used)
     if row.throttled:
         return f"{used}: would be throttled"
-    return f"{used}, {format_limit(row.key, row.head_room)} left"
+    return f"{used}, {format_rate(row.key, row.head_room)} left"
 
 
 def _owner_table(effects: InventoryEffects) -> Table:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from unicodedata import is_normalized
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
-from quota_ops.model.quotas.quota import BYTES, QUOTA_KEYS
+from quota_ops.model.quotas.quota import BYTES, QUOTA_KEYS, format_number
 
 MINUTE = 60
 _TWO_DIGITS = 10
@@ -49,13 +49,13 @@ def file_size(size: int) -> str:
 
 
 def format_rate(key: str, value: float) -> str:
-    """Format a measured rate with three digits: `1.04 MB/s`, `12.5 %`."""
-    if QUOTA_KEYS[key].unit != BYTES:
-        return f"{value:.3g} {QUOTA_KEYS[key].unit}"
-    for unit, size in (("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {unit}/s"
-    return f"{value:.0f} B/s"
+    """Format a measured rate with three digits: `1.04 MB/s`, `12.5 %`, `1,050 %`."""
+    units = _BYTE_UNITS if QUOTA_KEYS[key].unit == BYTES else ((1.0, QUOTA_KEYS[key].unit),)
+    size, unit = next((each for each in units if value >= each[0]), units[-1])
+    return f"{format_number(float(f'{value / size:.3g}'))} {unit}"
+
+
+_BYTE_UNITS = ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s"), (1.0, "B/s"))
 
 
 @lru_cache(maxsize=1024)  # the rows of a report share the times of a few runs
