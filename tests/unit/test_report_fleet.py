@@ -8,7 +8,7 @@ from quota_ops.model.history.history import FleetHistory
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.report.page import fleet as fleet_page
 from quota_ops.report.screens import fleet
-from tests.unit.fleet_sample import FLEET, HISTORY
+from tests.unit.fleet_sample import FLEET, HISTORY, make_day
 from tests.unit.report_reader import Page
 from tests.unit.report_sample import PLAN, PLANNED, difference
 
@@ -54,6 +54,18 @@ def test_page() -> None:
         "Drift most often",
     ]
     assert page.elements["tr",] == 1 + len(FLEET) + 1 + 4 + 1 + 2
+
+
+def test_a_day_without_a_run_changes_no_total() -> None:
+    """A cluster that no run compared on a day counts as it was when one last did."""
+    days = [make_day("demo", 3, 5), make_day("prod-eu", 3, 0), make_day("prod-eu", 2, 1)]
+    page = fleet_page.as_html(FLEET[:2], None, FleetHistory(days))
+
+    shown = re.findall('aria-label="(Quotas [^"]*)"', page)
+    assert shown == [
+        "Quotas in sync: 99.6 % now, between 99.2 % and 99.6 % on 3 days",
+        "Quotas drifted: 1 now, between 1 and 6 on 3 days",
+    ]
 
 
 def test_page_of_unknown_clusters() -> None:

@@ -1,7 +1,8 @@
 """The overview of all clusters as a page: a row for each, totals over time, and frequent drift."""
 
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -193,16 +194,26 @@ def _draw_totals(
     drifted_today: int,
     finished: str | None,
 ) -> Iterable[tuple[str, Markup]]:
-    """Yield the heading and the chart of each total; nothing until there are two days."""
-    days: dict[str, list[DayHistory]] = defaultdict(list)
-    for day in history.days:
-        if day.declared is not None and (finished is None or day.date < finished[:10]):
-            days[day.date].append(day)
-    shares = [
-        (date, compute_share(sum(d.in_sync or 0 for d in each), sum(d.declared or 0 for d in each)))
-        for date, each in days.items()
-    ]
-    drifted = [(date, float(sum(day.drifted or 0 for day in each))) for date, each in days.items()]
+    """Yield the heading and the chart of each total; nothing until there are two days.
+
+    A cluster that no run compared on a day counts as it was when one last did.
+    """
+    shares: list[tuple[str, float | None]] = []
+    drifted: list[tuple[str, float]] = []
+    latest: dict[str, DayHistory] = {}
+    days = (
+        day
+        for day in history.days
+        if day.declared is not None and (finished is None or day.date < finished[:10])
+    )
+    for date, of_date in groupby(days, lambda day: day.date):
+        latest |= {day.cluster: day for day in of_date}
+        declared, in_sync, others = (
+            sum(getattr(day, name) or 0 for day in latest.values())
+            for name in ("declared", "in_sync", "drifted")
+        )
+        shares.append((date, compute_share(in_sync, declared)))
+        drifted.append((date, float(others)))
     known = [pair for pair in today.values() if pair is not None]
     if finished and known:
         now = compute_share(
