@@ -8,7 +8,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import ClusterTrouble, NoResponse, QuotaOpsError, WrongCluster
 from quota_ops.model.quotas.alteration import Alteration, group_alterations
 from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.quota import same
+from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.runs.outcome import (
     RESENT,
@@ -123,19 +123,28 @@ def _settle_rows(
 ) -> tuple[tuple[Outcome, ...], Stored]:
     """Describe the cluster to find which rows arrived, and send the others again.
 
-    Sending again is safe, because an alteration is idempotent: it sets a value. Rows that cannot
-    be settled are UNKNOWN, with the reason.
+    Sending again is safe, because an alteration is idempotent: it sets a value. But an entity that
+    has a value neither of before nor of the request was changed meanwhile, and is left alone. Rows
+    that cannot be settled are UNKNOWN, with the reason.
     """
     try:
         seen = _describe_patiently(cluster)
         missing = [row for row in rows if not same(seen.get(row.id), row.target)]
-        retried = send_rows(batch, missing, send, cluster.validate) if missing else ()
+        changed = [row for row in missing if not same(seen.get(row.id), stored.get(row.id))]
+        again = {row.entity for row in missing} - {row.entity for row in changed}
+        resent = [row for row in rows if row.entity in again]
+        retried = send_rows(batch, resent, send, cluster.validate) if resent else ()
     except QuotaOpsError as error:
         message = f"the write was sent, and its outcome cannot be found out: {error.reason}"
         return build_outcomes(batch, rows, Status.UNKNOWN, message), stored
-    by_entity = {outcome.entity: outcome for outcome in retried}
+    by_entity = {outcome.entity: _mark_retried(outcome) for outcome in retried}
+    for row in changed:
+        now = f"{row.key} is now {format_limit(row.key, seen.get(row.id))}"
+        message = f"no response arrived, and {now}: it was not sent again"
+        own = [other for other in rows if other.entity == row.entity]
+        (by_entity[row.entity],) = build_outcomes(batch, own, Status.UNKNOWN, message)
     arrived = build_outcomes(batch, rows, Status.ACCEPTED, SETTLED)
-    return tuple(_mark_retried(by_entity.get(outcome.entity, outcome)) for outcome in arrived), seen
+    return tuple(by_entity.get(outcome.entity, outcome) for outcome in arrived), seen
 
 
 def _mark_retried(outcome: Outcome) -> Outcome:

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from logging import Logger
     from zoneinfo import ZoneInfo
 
+_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 _UNITS = {"d": "days", "h": "hours", "m": "minutes", "s": "seconds"}
 DURATION_PATTERN = rf"(?=[0-9]){''.join(f'([0-9]{{1,4}}{unit})?' for unit in _UNITS)}"
 """The pattern of a duration, as JSON Schema knows it too."""
@@ -20,6 +21,14 @@ DURATION_PATTERN = rf"(?=[0-9]){''.join(f'([0-9]{{1,4}}{unit})?' for unit in _UN
 def iso_utc(at: datetime | None = None) -> str:
     """Format a time, by default now, in UTC to the second: `2026-11-21T10:15:00Z`."""
     return f"{at or datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def uptime() -> float:
+    """Return seconds of a clock that nobody sets; it counts while the machine is suspended, too.
+
+    On a system without such a clock, it stands still then.
+    """
+    return time.clock_gettime(_CLOCK)
 
 
 @contextmanager

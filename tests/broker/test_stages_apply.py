@@ -2,6 +2,8 @@
 
 import math
 import shutil
+import time
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import pytest
@@ -10,10 +12,13 @@ from msgspec.structs import replace
 from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.quotas.tables import DESIRED
-from quota_ops.model.runs.outcome import Status, build_outcomes
+from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages import apply
-from quota_ops.store.run.files import VALIDATED
+from quota_ops.stages.apply import requests
+from quota_ops.store.run.attempt import Attempt
+from quota_ops.store.run.files import APPLIED, VALIDATED
+from tests.broker.lossy import IN_FLIGHT, Lossy
 from tests.broker.stage_runs import KEY, TEN, After, outcomes
 from tests.lab import Lab, error_of
 from tests.places import on_disk
@@ -101,6 +106,63 @@ def test_after_a_pause_the_cluster_is_looked_at_again(
     assert f"{second}  stale: producer_byte_rate is now 7 B/s" in error.message
     assert told.batches == [2] * 5
     assert lab.stored() == TEN | {second: {KEY: 7.0}}
+    assert lab.known(INTENDED) == {}
+
+
+def test_a_value_that_somebody_sets_while_a_response_is_awaited(lab: Lab) -> None:
+    """A request without a response is sent again only for what is as the run found it."""
+    state = TEN | {"user=u3": {KEY: 103.0, OTHER: 5.0}}
+    lab.desire(state)
+    found: dict[str, dict[str, float | None]] = {"user=u3": {KEY: 7.0, OTHER: 5.0}}
+
+    def lose() -> Iterator[str]:
+        lab.put(found)
+        yield IN_FLIGHT
+
+    run = lab.planned(connect=lambda: Lossy(lab.cluster, lose()))
+
+    error = error_of(run, RESUMED)
+
+    assert error.message == (
+        "1 of 10 entities did not end as planned:\n"
+        "  user=u3  unknown: no response arrived, and producer_byte_rate is now 7 B/s: it was not "
+        "sent again"
+    )
+    assert lab.stored() == state | found
+    assert outcomes(run.folder) == {
+        **dict.fromkeys(TEN, Status.ACCEPTED),
+        "user=u3": Status.UNKNOWN,
+    }
+    assert {row for outcome in run.folder.outcomes(APPLIED) for row in outcome.rows} == {
+        (entity, key) for entity, limits in state.items() for key in limits
+    }
+
+
+@pytest.mark.parametrize("kind", ["plan", "alter"])
+def test_a_process_that_was_paused_after_it_described(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """It sends nothing from a description that is too old: somebody has changed a value since."""
+    monkeypatch.setattr(requests, "OLDEST", 0.3)
+    lab.desire({"user=u3": TEN["user=u3"]})
+    run = lab.planned()
+
+    def pause(attempt: Attempt, number: int, batch: Iterable[Outcome]) -> None:
+        note(attempt, number, batch)
+        lab.put({"user=u3": {KEY: 7.0}})
+        time.sleep(0.6)
+
+    note = Attempt.note
+    monkeypatch.setattr(Attempt, "note", pause)
+    if kind == "plan":
+        error = error_of(run, RESUMED)
+        assert " s ago: this process was paused" in error.message
+        assert outcomes(run.folder) == {"user=u3": Status.NOT_SENT}
+    else:
+        ended = lab.call("alter", "demo", "--names", "user=u3", "--add", f"{KEY}=200")
+        assert (ended.returncode, "this process was paused" in ended.stderr) == (1, True)
+
+    assert lab.stored() == {"user=u3": {KEY: 7.0}}
     assert lab.known(INTENDED) == {}
 
 

@@ -1,7 +1,6 @@
 """apply: describe again, record the intents, send each batch, write each entity's outcome."""
 
 from collections.abc import Callable, Mapping, Sequence
-from time import monotonic
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -10,7 +9,7 @@ from msgspec.structs import replace
 from quota_ops.desired.pauses import refuse_while_paused
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import InvalidInput, QuotaOpsError, Refused
-from quota_ops.model.moment import iso_utc
+from quota_ops.model.moment import iso_utc, uptime
 from quota_ops.model.plans.approval import resume_command
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.alteration import Alteration
@@ -35,7 +34,7 @@ from quota_ops.stages.apply.intent import (
     watch_releases,
     withdraw_intents,
 )
-from quota_ops.stages.apply.requests import send_noted, write_batches
+from quota_ops.stages.apply.requests import OLDEST, refuse_old, send_noted, write_batches
 from quota_ops.stages.describe.rates import watch_brokers
 from quota_ops.stages.succession import record_claim, refuse_if_overtaken
 from quota_ops.store.ledger.decisions import record_use
@@ -48,9 +47,10 @@ from quota_ops.store.run.folder import RunFolder
 def compute_max_age(took: float) -> float:
     """Return how many seconds a description of the cluster stays valid; it took `took` seconds.
 
-    At least one second, and ten times `took`, so that describing takes at most a tenth of the time.
+    One second, or ten times `took`, so that describing takes at most a tenth of the time; but no
+    longer than half of what `refuse_old` allows.
     """
-    return max(1.0, 10 * took)
+    return min(max(1.0, 10 * took), OLDEST / 2)
 
 
 def apply_plan(
@@ -122,12 +122,13 @@ def apply_plan(
 
 
 class _Described(NamedTuple):
-    """The values that the cluster stores; stale from `stale_at` on, by the monotonic clock.
+    """The values that the cluster stored `at` a time of `uptime`; stale from `stale_at` on.
 
     `moved` has the rows that other brokers share now than in the plan, with the reason.
     """
 
     stored: Stored
+    at: float
     stale_at: float
     moved: Mapping[Key, str]
 
@@ -136,11 +137,11 @@ def _describe(
     cluster: Cluster, find_moved: Callable[[], Mapping[Key, str]], lost: Sequence[LostLimit]
 ) -> _Described:
     """Describe what applies: no lost limit, unless somebody has changed it since."""
-    began, stored, moved = monotonic(), cluster.describe_values(), find_moved()
+    began, stored, moved = uptime(), cluster.describe_values(), find_moved()
     for row in lost:
         if same(stored.get(row.id), row.value):
             del stored[row.id]
-    return _Described(stored, began + compute_max_age(monotonic() - began), moved)
+    return _Described(stored, began, began + compute_max_age(uptime() - began), moved)
 
 
 _Reason = tuple[Status, str | None]
@@ -165,7 +166,7 @@ class _Writer(Struct):
     def write(self, number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
         """Write a batch, and return the outcome of each row."""
         released = self.find_released()
-        if monotonic() > self.described.stale_at:
+        if uptime() > self.described.stale_at:
             self.described = _describe(self.cluster, self.find_moved, self.lost)
         refuse_while_paused(self.policy)
         stored = self.described.stored
@@ -194,7 +195,7 @@ class _Writer(Struct):
 
     def _find_reasons(self, rows: Sequence[Difference], released: Keys) -> dict[Key, _Reason]:
         """Return why rows are not sent now; of several reasons, the last one below counts."""
-        (stored, _, moved), now = self.described, iso_utc()
+        (stored, _, _, moved), now = self.described, iso_utc()
         planned = {row.id: row for row in rows}
         already = {key for key, row in planned.items() if same(stored.get(key), row.target)}
         not_skipped = planned.keys() - already - self.waiting
@@ -222,6 +223,7 @@ class _Writer(Struct):
 
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         self.find_released()
+        refuse_old(self.described.at)
         return self.cluster.apply(alterations)
 
     def _clear_lost(
@@ -235,8 +237,9 @@ class _Writer(Struct):
         rest = build_outcomes(
             number, (row for row in rows if row.id not in lost), Status.NOT_SENT, None
         )
+        stored = {**self.described.stored, **{row.id: row.value for row in self.lost}}
         cleared, _ = send_noted(
-            *(self.attempt, self.cluster, number, clears, self.described.stored),
+            *(self.attempt, self.cluster, number, clears, stored),
             send=self._send,
             others=(*others, *rest),
         )

@@ -13,18 +13,20 @@ from functools import partial
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.errors import InvalidInput, Refused
+from quota_ops.model.moment import uptime
 from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.ledger_edits import ALTERED
+from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Difference
 from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup, exactly
 from quota_ops.model.quotas.quota import format_limit, same
 from quota_ops.model.quotas.rows import Stored
-from quota_ops.model.runs.outcome import Outcome
+from quota_ops.model.runs.outcome import EntityResponse, Outcome
 from quota_ops.model.runs.run import Alter
 from quota_ops.stages.apply import raise_unless_done
 from quota_ops.stages.apply.intent import record_intents, withdraw_intents
-from quota_ops.stages.apply.requests import send_noted, write_batches
+from quota_ops.stages.apply.requests import OLDEST, refuse_old, send_noted, write_batches
 from quota_ops.store.ledger import holds
 from quota_ops.store.places.place import Place
 from quota_ops.store.run.attempt import Attempt
@@ -44,14 +46,22 @@ def apply_alter(folder: RunFolder, cluster: Cluster) -> None:
     alter, plan, attempt = folder.read(ALTER), folder.plan(), Attempt(folder)
     entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in plan.writes))]
     only = entities[0] if len(entities) == 1 else None
-    stored = cluster.describe_values(None, None, only)
+    at, stored = uptime(), cluster.describe_values(None, None, only)
     _refuse_changed(plan.writes, stored)
     if alter.until is not None:
         _hold_entities(folder.records.holds, entities, alter.until, alter)
     failed = _edit_ledger(partial(record_intents, folder, plan, stored, state=ALTERED))
 
+    def send(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
+        refuse_old(at)
+        return cluster.apply(alterations)
+
     def write(number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
-        return send_noted(attempt, cluster, number, rows, {}, send=cluster.apply)[0]
+        nonlocal at, stored
+        if uptime() > at + OLDEST / 2:
+            at, stored = uptime(), cluster.describe_values(None, None, only)
+            _refuse_changed(rows, stored)
+        return send_noted(attempt, cluster, number, rows, stored, send=send)[0]
 
     def record() -> None:
         targets = {row.id: row.target for row in plan.writes}

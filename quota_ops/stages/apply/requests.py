@@ -4,12 +4,28 @@ from collections.abc import Callable, Iterable, Sequence
 
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.delivery import Send, write_rows
-from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsError
+from quota_ops.model.errors import Claimed, InvalidInput, NoResponse, QuotaOpsError, Refused
+from quota_ops.model.moment import uptime
 from quota_ops.model.quotas.difference import Batches, Difference
 from quota_ops.model.quotas.rows import Stored
 from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.store.run.attempt import Attempt
+
+OLDEST = 60.0
+"""Seconds after which nothing is sent because of a description of the cluster."""
+
+
+def refuse_old(described_at: float) -> None:
+    """Raise Refused if the cluster was described, by `uptime`, too long before a request.
+
+    What somebody has changed or held since then would be overwritten.
+    """
+    if (age := uptime() - described_at) > OLDEST:
+        raise Refused(
+            f"the cluster was described {age:,.0f} s ago: this process was paused, or the run "
+            "store responds too slowly"
+        )
 
 
 def write_batches(

@@ -8,7 +8,6 @@ nothing more.
 
 import logging
 import socket
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -21,7 +20,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 
 from quota_ops.model.errors import Claimed, InvalidInput
-from quota_ops.model.moment import iso_utc
+from quota_ops.model.moment import iso_utc, uptime
 from quota_ops.model.stored import from_json, to_json
 from quota_ops.model.text import command
 from quota_ops.store.places.json_text import json_text
@@ -34,8 +33,6 @@ LEASE = 60.0
 """Seconds without a renewal after which a claim of a process that cannot be seen has ended."""
 RENEWAL = 15.0
 """Seconds between two renewals."""
-_CLOCK = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""A clock that continues while the machine is suspended, where there is one."""
 _log = logging.getLogger(__name__)
 
 
@@ -58,7 +55,7 @@ class RunClaim(Struct):
     folder: RunFolder
     number: int
     holder: _Holder
-    _renewed: float = field(default_factory=lambda: time.clock_gettime(_CLOCK))
+    _renewed: float = field(default_factory=uptime)
     _lock: Lock = field(default_factory=Lock)
 
     @property
@@ -71,7 +68,7 @@ class RunClaim(Struct):
 
         It reads the run store only if a renewal is overdue.
         """
-        if time.clock_gettime(_CLOCK) - self._renewed > LEASE / 2:
+        if uptime() - self._renewed > LEASE / 2:
             self.renew()
 
     def renew(self) -> None:
@@ -81,7 +78,7 @@ class RunClaim(Struct):
         its claim and then looks for a renewal. So at least one of the two finds the other.
         """
         with self._lock:
-            began = time.clock_gettime(_CLOCK)
+            began = uptime()
             self.place.replace(_as_bytes(self.holder))
             if _place(self.folder, self.number + 1).exists():
                 self._renewed = -LEASE  # each later `require` looks again
