@@ -1,10 +1,14 @@
 -- Each day (UTC) of each cluster: its runs, its repairs, and its quotas at the last look.
 --
 -- In:  ends, drifts
--- Out: days. A run that ended several times on a day counts once, by its last end.
+-- Out: days. A run that ended several times on a day counts once, by its last end. Each end has the
+-- changes of the earlier ones too.
 WITH own AS (
   SELECT
-    cluster, run, ended, sequence, stopped, stopped_at, blocked_by, changed,
+    cluster, run, ended, sequence, stopped, stopped_at, blocked_by,
+    changed - COALESCE(
+      LAG(changed) OVER (PARTITION BY cluster, run, sequence ORDER BY ended), 0
+    ) AS changed,
     SUBSTR(ended, 1, 10) AS date, mode IN ('look', 'apply') AND declared IS NOT NULL AS is_look,
     ended = MAX(ended) OVER (PARTITION BY cluster, run, date) AS is_last,
     {{
@@ -21,7 +25,7 @@ of_days AS (
     cluster, date, COUNT(*) FILTER (is_last) AS runs, COUNT(*) FILTER (is_look) AS looks,
     COUNT(*) FILTER (is_last AND stopped IN ('failed', 'interrupted', 'killed', 'not ended')) AS failed,
     COUNT(*) FILTER (is_last AND stopped = 'refused' AND stopped_at <> 'plan') AS refused,
-    COUNT(blocked_by) FILTER (is_last) AS blocked, SUM(changed) FILTER (is_last) AS changed,
+    COUNT(blocked_by) FILTER (is_last) AS blocked, SUM(changed) AS changed,
     ARG_MAX(states, (ended, COALESCE(sequence, 0), run)) FILTER (is_look) AS states
   FROM own
   GROUP BY cluster, date

@@ -131,7 +131,7 @@ def _list_days(ends: list[list[HistoryRow]], seconds: dict[str, list[float]]) ->
                 sum(row.stopped in FAILED for row in of_day),
                 refused,
                 sum(row.blocked_by is not None for row in of_day),
-                sum(row.changed or 0 for row in of_day),
+                sum(row.changed or 0 for row in runs if row.ended[:10] == date),
                 len(repairs),
                 _find_share(lengths, 50),
                 _find_share(lengths, 95),

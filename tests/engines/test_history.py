@@ -113,6 +113,31 @@ def _round(seconds: float | None) -> float | None:
     return None if seconds is None else round(seconds, 3)
 
 
+def test_a_run_that_is_resumed_counts_its_changes_once() -> None:
+    """A day has the changes that the run had not made before; one that starts over had none."""
+    ends = [
+        (1, "2026-11-01T23:50:00Z", 3),
+        (1, "2026-11-02T08:00:00Z", 4),
+        (2, "2026-11-02T09:00:00Z", 1),
+    ]
+    run = NOTHING | {
+        "cluster": "demo",
+        "run": "run 1",
+        "mode": "apply",
+        "revision": 1,
+        "status": "",
+    }
+    rows = [
+        HistoryRow(
+            **run
+            | {"sequence": number, "started": at, "ended": at, "declared": 9, "changed": changed}
+        )
+        for number, at, changed in ends
+    ]
+
+    assert [(day.runs, day.changed) for day in fold(rows)[1]] == [(1, 3), (1, 2)]
+
+
 @settings(max_examples=15)
 @given(life=lives)
 def test_any_history(life: Any) -> None:
