@@ -2,8 +2,9 @@
 
 Always kept: approvals, holds that have not ended, the record of how each run ended unless it only
 compared or planned without an error, the last verified run of each cluster, the last run before the
-kept days of recorded use, each run whose writes are not yet verified, the newest hundred files of
-each ledger and of its claims, and every file that no run recorded.
+kept days of recorded use, each run whose writes are not yet verified or whose plan may wait for
+approval in Airflow, the newest hundred files of each ledger and of its claims, and every file that
+no run recorded.
 """
 
 import dataclasses
@@ -55,6 +56,8 @@ class Expired(Struct, frozen=True):
     """The paths of the files in it that runs recorded, without claims."""
 
 
+LONGEST_WAIT = timedelta(days=30)
+"""How long a plan may wait for approval, before which the kept time begins."""
 LEDGER_FILES = 100
 """How many of the newest files of a ledger, and of its claims, are kept."""
 
@@ -172,7 +175,15 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
             kept = folder in {last, look} or folder.place.name in unsettled
             if kept or started is None or started >= before:
                 continue
+            if started >= before - LONGEST_WAIT and _may_wait(folder):
+                continue
             yield from _expired_folder("run", cluster, folder.place, stays=not _only_read(folder))
+
+
+def _may_wait(folder: RunFolder) -> bool:
+    """Return whether a plan may wait for approval: the end of each DAG run writes a report."""
+    is_open = folder.has(files.PLAN) and not folder.has(files.REPORT)
+    return is_open and folder.about().dag_id is not None
 
 
 def _read_order(folder: RunFolder) -> tuple[int, str]:

@@ -73,6 +73,25 @@ def test_an_old_plan_goes_and_a_new_one_stays(store: RunStore) -> None:
     assert names(young) == ["plan.json", "run.json"]
 
 
+@pytest.mark.parametrize(
+    ("days", "files", "stays"),
+    [(1, {}, True), (1, {"report": {}}, False), (31, {}, False)],
+    ids=["waits", "ended", "abandoned"],
+)
+def test_a_plan_that_may_wait_for_approval_stays(
+    days: int, files: dict[str, Any], *, stays: bool, store: RunStore
+) -> None:
+    """A plan of a DAG stays until its run ends, which writes a report, or for 30 days."""
+    started = f"{BEFORE - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
+    path = leave(store, "waits", started, 1, plan={"digest": "abc"}, **files)
+    about = RunFolder(path).read_json("run.json")
+    RunFolder(path).write_json("run.json", about | {"dag_id": "reconcile_demo"})
+
+    prune(store)
+
+    assert RunFolder(path).has("plan.json") is stays
+
+
 def test_the_last_verified_run_of_each_cluster_id_stays(store: RunStore) -> None:
     """Of two clusters with one folder name, each keeps its last verified run."""
     for number, cluster_id in enumerate(("EU", "US", "US"), 1):

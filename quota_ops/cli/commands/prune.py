@@ -25,9 +25,10 @@ def prune(keep: str, run_store: str | None, output: str, *, dry_run: bool) -> No
     now. If the three newest runs started more than TIME after the run before them, their clock may
     be ahead, and TIME counts back from that earlier run. Holds that ended before that time, and the
     recorded use of earlier days, are removed too. Always keeps approvals, other holds, the last
-    verified run of each cluster, runs whose writes are not yet verified, the newest 100 files and
-    claims of each ledger, and files that no run recorded. If a run wrote, failed, did not end, or
-    had its plan approved or rejected, `runs` still lists it and how it ended, but its report and
+    verified run of each cluster, runs whose writes are not yet verified, plans that may wait for
+    approval in Airflow (up to 30 days longer), the newest 100 files and claims of each ledger, and
+    files that no run recorded. If a run wrote, failed, did not end, or had its plan approved or
+    rejected, `runs` still lists it and how it ended, but its report and
     tables are gone, and it cannot be rolled back. A run that only compared or planned is removed
     entirely.
     """
