@@ -40,6 +40,7 @@ def read_fields(
         return None
     fields: dict[str, FieldNodes] = {}
     meant: set[str] = set()
+    is_second_entry = False
     for name, value in node.value:
         text = name.value
         if not isinstance(text, str):
@@ -47,8 +48,7 @@ def read_fields(
         elif text not in shape.fields:
             meant.add(_refuse_unknown(source, name, shape))
         elif text in fields:
-            first = fields[text].name.start_mark.line + 1
-            source.refuse(name, f"{text} is set twice, first on line {first}.", "Remove one.")
+            is_second_entry = is_second_entry or _refuse_repeated(source, name, fields[text].name)
         else:
             fields[text] = FieldNodes(name, value)
     for name in meant:
@@ -64,16 +64,31 @@ def read_fields(
     return fields
 
 
+def _refuse_repeated(source: Source, name: yaml.ScalarNode, first: yaml.ScalarNode) -> bool:
+    """Add a problem for a field that is there again; return whether it may begin another entry.
+
+    The other fields of that entry are there again, too.
+    """
+    mark = first.start_mark
+    begins_entry = source.lines[mark.line][: mark.column].endswith("- ")
+    remedy = 'To begin another entry, write "- " before it; otherwise remove one.'
+    message = f"{name.value} is set twice, first on line {mark.line + 1}."
+    source.refuse(name, message, remedy if begins_entry else "Remove one.")
+    return begins_entry
+
+
 def _refuse_unknown(source: Source, name: yaml.ScalarNode, shape: Shape) -> str:
     """Add a problem for an unknown field; return the field that was probably meant, or ""."""
     text = name.value
     if remedy := _explain_colon(text, shape):
         source.refuse(name, f"{show(text)} is not {shape.field_noun}.", remedy)
         return re.split("[: ]", text)[0]
-    close = get_close_matches(text, shape.fields, n=1) if source.lists_more else []
+    known = text.replace("fetch", "consumer")  # as Kafka's requests and metrics call it
+    close = get_close_matches(known, shape.fields, n=1) if source.lists_more else []
     remedy, meant = shape.takes, close[0] if close else ""
     if close:
-        remedy = f"Did you mean {meant}?"
+        of_another = "" if text.isascii() else " Yours has a letter of another alphabet."
+        remedy = f"Did you mean {meant}?{of_another}"
     elif text in LIMITS.fields and "limits" in shape.fields:
         remedy, meant = "Move it under limits, indented further.", "limits"
     elif text[:1].isdecimal():

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import yaml
 
 from quota_ops.desired.yaml.checkout import Folder
+from quota_ops.desired.yaml.shapes import FIELD_NAMES
 from quota_ops.desired.yaml.source import Problems, Source, Span, read_source
 from quota_ops.desired.yaml.values import show
 
@@ -180,27 +181,45 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
         )
     line = min(mark.line, len(source.lines) - 1)
     column = mark.column if line == mark.line else len(source.lines[line])
-    if message == _COLON and (tight := _find_on_last(_TIGHT, source.lines[:line])):
-        line, column = tight
-        message, remedy = "A space is missing after this colon.", "Add it: user: alice."
+    span = Span(line, column)
+    for pattern, *texts in _SLIPS if message == _COLON else ():
+        if slip := _find_on_last(pattern, source.lines[:line]):
+            span, (message, remedy) = slip, texts
     hiding = _find_on_last(_HIDING, before) if "parsing a flow" in complaint else None
-    shown = before[hiding[0]][: hiding[1]] if hiding else ""
+    shown = before[hiding.line][: hiding.column] if hiding else ""
     if hiding and sum(map(shown.count, "[{")) > sum(map(shown.count, "]}")):
-        line, column = hiding
+        span = hiding
         message = "Here begins a comment, and the brackets in it close nothing."
         remedy = "Move the comment behind the last bracket, or to a line of its own."
-    source.refuse_at(Span(line, column), message.replace("CHAR", char), remedy)
+    source.refuse_at(span, message.replace("CHAR", char), remedy)
 
 
-_TIGHT = re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])")
+_SLIPS = (
+    (
+        re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])"),
+        "A space is missing after this colon.",
+        "Add it: user: alice.",
+    ),
+    (
+        re.compile(rf"\s*(?:- +)?({'|'.join(FIELD_NAMES)}) +[^\s:#]"),
+        "A colon is missing after this name.",
+        "Add it: user: alice.",
+    ),
+    (
+        re.compile(rf"\s*(-)(?:{'|'.join(FIELD_NAMES)}):"),
+        "A space is missing after this dash.",
+        "Add it: - user: alice.",
+    ),
+)
+"""What is wrong on the line before the one that YAML complains about."""
 _HIDING = re.compile(r"[^#\"']*\s(#).*[\]}]")
 
 
-def _find_on_last(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, int] | None:
-    """Find the group of a pattern on the last line that is not blank: its line and column."""
+def _find_on_last(pattern: re.Pattern[str], lines: Sequence[str]) -> Span | None:
+    """Find the group of a pattern on the last line that is not blank."""
     last = max((at for at, line in enumerate(lines) if line.strip()), default=None)
     found = None if last is None else pattern.match(lines[last])
-    return (last, found.start(1)) if last is not None and found else None
+    return Span(last, found.start(1), len(found[1])) if last is not None and found else None
 
 
 def _refuse_hidden(source: Source) -> bool:

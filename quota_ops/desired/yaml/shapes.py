@@ -562,3 +562,8 @@ FILTER = Shape(
     },
     noun="an entity type",
 )
+
+FIELD_NAMES = frozenset(
+    name for shape in list(vars().values()) if isinstance(shape, Shape) for name in shape.fields
+)
+"""The names of all fields."""
