@@ -144,13 +144,13 @@ def refuse_foreign(
         return
     index, by_name = OwnerIndex(owners), {owner.name: owner for owner in owners}
     for file in files:
+        declared = file.owner if file.quotas else None
+        meant = declared and _refuse_owner(file, declared, by_name, source, nodes)
         for quota in file.quotas:
             claim = index.find_claim(quota.entity)
             owner = index.find_owner(quota.entity)
-            if claim and owner and quota.owner and owner != quota.owner:
+            if claim and owner and quota.owner and owner not in {quota.owner, meant}:
                 _refuse_quota(quota, owner, claim, source, nodes[owner, claim])
-        if file.quotas and (declared := file.quotas[0].owner):
-            _refuse_file(file, declared, by_name, lambda name: source.place(nodes[name, None]))
 
 
 def _refuse_quota(quota: Quota, owner: str, claim: Claim, source: Source, node: yaml.Node) -> None:
@@ -168,28 +168,36 @@ def _refuse_quota(quota: Quota, owner: str, claim: Claim, source: Source, node: 
     )
 
 
-def _refuse_file(
-    file: QuotasFile, declared: str, owners: Mapping[str, Owner], place: Callable[[str], str]
-) -> None:
-    """Add a problem at the first quota of a file whose `owner` may not write it."""
-    first, path = file.quotas[0], file.source.name
-    listed = next((owner for owner in owners.values() if owner.has_file(path)), None)
-    if listed is not None and listed.name != declared:
-        at = place(listed.name)
-        first.refuse(
-            f"cluster.yaml lists this file for {show(listed.name)} ({at}), but its owner is "
+def _refuse_owner(
+    file: QuotasFile, declared: str, owners: Mapping[str, Owner], source: Source, nodes: Nodes
+) -> str | None:
+    """Add a problem if the owner of a file may not write it, and return who is meant if known."""
+    path = file.source.name
+    listed = next((owner.name for owner in owners.values() if owner.has_file(path)), None)
+    near = get_close_matches(declared, owners, n=1, cutoff=_NEAR)
+    near += [name for name in owners if sorted(name) == sorted(declared)]
+    if listed is not None and listed != declared:
+        at = source.place(nodes[listed, None])
+        file.source.refuse_at(
+            file.owner_span,
+            f"cluster.yaml lists this file for {show(listed)} ({at}), but its owner is "
             f"{show(declared)}.",
-            f"Write owner: {show(listed.name)}, or move the quotas to a file of {show(declared)}.",
+            f"Write owner: {show(listed)}, or move the quotas to a file of {show(declared)}.",
         )
-    elif declared not in owners:
-        for near in get_close_matches(declared, owners, n=1, cutoff=_NEAR):
-            first.refuse(
-                f"{show(declared)}, the owner of this file, is not among the owners of "
-                f"cluster.yaml, which have {show(near)}.",
-                f"Write owner: {show(near)}, or add the other one: {declared}: {{}}.",
-            )
-    elif listed is None and owners[declared].files:
-        first.refuse(
-            f"The files of {show(declared)} are listed at {place(declared)}, without this one.",
+        return listed
+    if declared not in owners and near:
+        file.source.refuse_at(
+            file.owner_span,
+            f"{show(declared)}, the owner of this file, is not among the owners of "
+            f"cluster.yaml, which have {show(near[0])}.",
+            f"Write owner: {show(near[0])}, or add the other one: {declared}: {{}}.",
+        )
+        return near[0]
+    if declared in owners and listed is None and owners[declared].files:
+        at = source.place(nodes[declared, None])
+        file.source.refuse_at(
+            file.owner_span,
+            f"The files of {show(declared)} are listed at {at}, without this one.",
             f"Add {path} to its files there, or write the owner that this file belongs to.",
         )
+    return None

@@ -100,7 +100,7 @@ def read_quota_lines(source: Source, room: SizeBudget) -> QuotasFile | None:
     quotas = []
     try:
         fields = _list_fields(source.text.split("\n"))  # not kept, as `lines` would be
-        owner = _read_head(fields)
+        owner, span = _read_head(fields)
         for entry in _read_entries(fields):
             values += entry.values
             quotas.append(_make_quota(source, owner, entry))
@@ -109,17 +109,22 @@ def read_quota_lines(source: Source, room: SizeBudget) -> QuotasFile | None:
     if values > room.values or not quotas:
         return None
     room.values -= values
-    return QuotasFile(source, owner, tuple(quotas))
+    return QuotasFile(source, owner, span, tuple(quotas))
 
 
-def _read_head(fields: Iterator[_Field]) -> str:
-    """Return the owner. Raises ValueError unless the file starts with it and a list of quotas."""
+def _read_head(fields: Iterator[_Field]) -> tuple[str, Span]:
+    """Return the owner and its place.
+
+    Raises ValueError unless the file starts with it and a list of quotas.
+    """
     owner, quotas = next(fields, None), next(fields, None)
     if owner is None or owner[:2] != ("owner", None) or owner[2] is None or owner[3].column:
         raise _Unread
     if quotas is None or quotas[:3] != ("quotas", None, None) or quotas[3].column:
         raise _Unread
-    return _read_note(owner[2])
+    place = owner[3]
+    start = place.length + len(": ")
+    return _read_note(owner[2]), Span(place.line, start, len(owner[2]))
 
 
 def _read_entries(fields: Iterable[_Field]) -> Iterator[_Entry]:

@@ -468,10 +468,11 @@ class Quota(NamedTuple):
 
 
 class QuotasFile(NamedTuple):
-    """A file, its owner, its quotas and its groups."""
+    """A file, its owner with the place of that, its quotas and its groups."""
 
     source: Source
     owner: str | None
+    owner_span: Span
     quotas: tuple[Quota, ...]
     groups: tuple[Group, ...] = ()
 
@@ -483,7 +484,8 @@ def read_quotas_file(source: Source, root: yaml.Node) -> QuotasFile:
     entries = _read_entries(source, fields, owner)
     quotas = tuple(quota for _, of_entry in entries for quota in of_entry)
     groups = tuple(group for _, group in read_groups(source, fields.get("groups")))
-    return QuotasFile(source, owner, quotas, groups)
+    span = source.find_span(fields["owner"].place if "owner" in fields else root)
+    return QuotasFile(source, owner, span, quotas, groups)
 
 
 def read_entries(source: Source, root: yaml.Node) -> Iterator[tuple[yaml.Node, list[Entity]]]:
