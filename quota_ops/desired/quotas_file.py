@@ -182,7 +182,13 @@ def read_terms(
     if not fields.keys() & {"profile", "until", "overrides", "cluster_limits", "topics"}:
         return None
     until = fields.get("until")
+    ends = read_value(source, until, read_time)
     overrides = _read_overrides(source, fields.get("overrides"), types)
+    for override in overrides:
+        if ends and ends <= override.start:
+            message = f"The quota ends at {ends}, before this override starts."
+            remedy = "Write a later time in until of the quota, or remove the override."
+            source.refuse_at(override.span, message, remedy)
     rates = _read_cluster_limits(source, fields, types)
     every = (*rates, *(limit for override in overrides for limit in override.limits))
     if "topics" in fields and not any(limit.is_whole for limit in every):
@@ -190,7 +196,7 @@ def read_terms(
         source.refuse(fields["topics"].name, message, "Write the limits under cluster_limits.")
     return Terms(
         read_reference(source, fields.get("profile")),
-        read_value(source, until, read_time),
+        ends,
         source.find_span((until or next(iter(fields.values()))).name),
         overrides,
         rates,

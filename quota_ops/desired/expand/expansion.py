@@ -374,7 +374,9 @@ def _divide(
     try:
         shares = split_budget(int(to_decimal(value) * unit), weights, int(to_decimal(least) * unit))
     except NoShareError as error:
-        message = f"The budget {format_limit(budget.key, value)} {error}."
+        minima = least * len(weights)
+        together = f", {format_limit(budget.key, minima)} together" if minima > value else ""
+        message = f"The budget {format_limit(budget.key, value)} {error}{together}."
         source.refuse_at(budget.span, message, "Raise the budget, or remove members.")
         return {}
     return {name: float(Decimal(share) / unit) for name, share in shares.items()}

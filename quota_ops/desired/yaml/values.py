@@ -135,6 +135,9 @@ def read_time(field: str, node: yaml.Node) -> str:
     try:
         at = iso_utc(parse_time(text))
     except ValueError as error:
+        if "24:00" in text:
+            wrong = f"{field}: {text!r} is not a time."
+            raise Misread(wrong, "Write 00:00 of the next day.") from None
         raise Misread(f"{field}: {error}.") from None
     if ":" not in text and "T" not in text:  # its first second or its last: nobody can tell
         example = f"{text[:10]} 18:00 Europe/Berlin"
