@@ -35,6 +35,7 @@ from quota_ops.findings.silences import mark_silenced
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import sum_promises
+from quota_ops.model.plans.ceilings import Ceiling
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, add_limits, format_limit
 from quota_ops.model.text import plural
@@ -352,7 +353,6 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     ceilings = cluster.policy.ceilings
     if not ceilings:
         return
-    each = {ceiling.owner: dict(ceiling.each) for ceiling in ceilings}
     remedy, values = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], list[float]](list)
     owners: set[str] = set()
     for quota in quotas:
@@ -361,13 +361,7 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
         owners.add(quota.owner)
         for limit in (limit for limit in quota.limits if not limit.is_whole):
             values[quota.owner, limit.key].append(limit.value)
-            most = each.get(quota.owner, {}).get(limit.key)
-            if most is not None and limit.value > most:
-                entity, value = quota.entity.text, format_limit(limit.key, limit.value)
-                message = f"{limit.key} of {entity} is {value}, above the "
-                message += f"{format_limit(limit.key, most)} that {quota.owner} may declare."
-                place = quota.source.locate(limit.span)
-                yield Finding(ABOVE_CEILING, entity, limit.key, message, remedy, place)
+            yield from _compare_with_ceiling(quota, limit, ceilings)
     for ceiling in ceilings:
         owner, place = ceiling.owner, cluster.ceiling_places[ceiling.owner]
         if owner not in owners:
@@ -381,6 +375,21 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
                 message = f"{owner} declares {format_limit(key, total)} of {key} together, "
                 message += f"above its {format_limit(key, most)}."
                 yield Finding(ABOVE_CEILING, None, key, message, remedy, place, subject=owner)
+
+
+def _compare_with_ceiling(
+    quota: Quota, limit: Limit, ceilings: Iterable[Ceiling], since: str = ""
+) -> Iterator[Finding]:
+    """Yield a finding if a limit, which applies from a time on, is above that of its owner."""
+    each = (dict(ceiling.each) for ceiling in ceilings if ceiling.owner == quota.owner)
+    most = next(each, {}).get(limit.key)
+    if most is not None and limit.value > most:
+        value, highest = format_limit(limit.key, limit.value), format_limit(limit.key, most)
+        message = f"{limit.key} of {quota.entity} is {value}{since and f' from {since}'}, "
+        message += f"above the {highest} that {quota.owner} may declare."
+        remedy = CODES[ABOVE_CEILING].remedy
+        finding = Finding(ABOVE_CEILING, quota.entity.text, limit.key, message, remedy)
+        yield _at(finding, quota, limit)
 
 
 _PLACEHOLDER = "@OWNER/"
@@ -438,11 +447,16 @@ _Declared = tuple[Source, Terms, Quota | Group]
 """What has terms, in its file."""
 
 
-def check_terms(files: Sequence[QuotasFile], profiles: Profiles, at: str) -> Iterator[Finding]:
+def check_terms(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> Iterator[Finding]:
     """Yield the findings of a cluster's files at a time, before they are expanded."""
     declared = [found for file in files for found in _list_terms(file)]
     yield from _find_ends(declared, at)
-    yield from _find_unused((terms for _, terms, _ in declared), profiles)
+    yield from _find_unused((terms for _, terms, _ in declared), cluster.profiles)
+    for quota in (quota for file in files for quota in file.quotas):
+        for override in quota.terms.overrides if quota.terms else ():
+            for limit in override.limits if override.start > at else ():
+                ceilings = () if limit.is_whole else cluster.policy.ceilings
+                yield from _compare_with_ceiling(quota, limit, ceilings, override.start)
 
 
 def _list_terms(file: QuotasFile) -> Iterator[_Declared]:

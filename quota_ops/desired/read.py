@@ -135,7 +135,7 @@ def _read_cluster(
     of_terms: tuple[Finding, ...] = ()
     if cluster is not None:
         find = partial(find_use, cluster.policy.cluster_id, at) if find_use else None
-        of_terms = tuple(check_terms(files, cluster.profiles, at))
+        of_terms = tuple(check_terms(files, cluster, at))
         files = expand(files, cluster.profiles, at, find)
     by_file = [file.quotas for file in files]
     quotas = tuple(chain.from_iterable(by_file))
