@@ -111,6 +111,53 @@ def test_every_limit_one_a_line(tmp_path: Path) -> None:
     assert text == ALICE + ALICE.replace("alice", "bob") + carol + GROUP
 
 
+NEWQ = """\
+owner: team
+quotas:
+  - user: newq
+    limits: {request_percentage: 1}
+    overrides:
+      - {from: 2026-12-02T00:00Z, until: 2026-12-03T00:00Z, limits: {consumer_byte_rate: 9 MiB}}
+      - {from: 2026-12-05T00:00Z, until: 2026-12-06T00:00Z, limits: {consumer_byte_rate: 8 MiB}}
+"""
+
+
+def test_a_limit_that_begins_later_is_listed(tmp_path: Path) -> None:
+    """A key that has no limit yet is listed with the time from which it has one."""
+    folder = tmp_path / "desired_state" / "demo"
+    folder.mkdir(parents=True)
+    (folder / "cluster.yaml").write_text(CLUSTER)
+    (folder / "team.yaml").write_text(NEWQ)
+    where = ["--desired-state", str(folder.parent), "--as-of", "2026-12-01T00:00Z"]
+
+    text = CliRunner().invoke(main, ["explain", "demo", "user=newq", *where]).stdout
+    shown = CliRunner().invoke(main, ["explain", "demo", *where, "--format", "json"]).stdout
+
+    assert text == (
+        "user=newq\n"
+        "  request_percentage: 1 %, team.yaml:4\n"
+        "  consumer_byte_rate: none\n"
+        "    from 2026-12-02T00:00:00Z: 9 MiB/s, team.yaml:6: override until 2026-12-03T00:00:00Z,"
+        " then none\n"
+        "    from 2026-12-03T00:00:00Z: none\n"
+        "    from 2026-12-05T00:00:00Z: 8 MiB/s, team.yaml:7: override until 2026-12-06T00:00:00Z,"
+        " then none\n"
+        "    from 2026-12-06T00:00:00Z: none\n"
+    )
+    [_, later] = json.loads(shown)["limits"]
+    assert (later["key"], later["value"], later["until"]) == (
+        "consumer_byte_rate",
+        None,
+        "2026-12-02T00:00:00Z",
+    )
+    assert [change["value"] for change in later["changes"]] == [
+        9.0 * 2**20,
+        None,
+        8.0 * 2**20,
+        None,
+    ]
+
+
 RATES = """\
 owner: team
 quotas:
@@ -140,12 +187,11 @@ def test_limits_of_the_whole_cluster(tmp_path: Path) -> None:
     assert call("check")[1][-2:] == [UNDIVIDED, "demo: 2 quotas in 2 files, no problems, 1 finding"]
     unknown, jsonl = call("explain"), call("explain", "--format", "jsonl")
     assert unknown[1] == [
-        shown
-        for user, line in (("etl", 3), ("web", 4))
-        for shown in (
-            f"user={user}",
-            f"  producer_byte_rate: 30 MiB/s per cluster, team.yaml:{line}: 30 MiB/s per cluster",
-        )
+        "user=etl",
+        "  producer_byte_rate: 30 MiB/s per cluster, team.yaml:3: 30 MiB/s per cluster",
+        "user=web",
+        "  producer_byte_rate: 30 MiB/s per cluster, team.yaml:4: 30 MiB/s per cluster",
+        UNDIVIDED,
     ]
     assert [(one["value"], one["whole"]) for one in map(json.loads, jsonl[1])] == [
         (None, 31457280.0),
@@ -156,6 +202,11 @@ def test_limits_of_the_whole_cluster(tmp_path: Path) -> None:
     assert [json.loads(line)["value"] for line in known[1]] == [15728640.0, 10485760.0]
     few = call("explain", "--brokers", "3", "--format", "jsonl")
     assert [json.loads(line)["value"] for line in few[1]] == [None, 10485760.0]
+    assert call("explain", "user=etl", "--brokers", "3")[1] == [
+        "user=etl",
+        "  producer_byte_rate: 30 MiB/s per cluster, team.yaml:3: 30 MiB/s per cluster",
+        UNDIVIDED.replace("2 limits of the whole cluster are", "1 limit of the whole cluster is"),
+    ]
     shares = "over 3 brokers: 10 MiB/s if one serves it, 30 MiB/s if all do"
     assert call("explain", "user=web", "--brokers", "3")[1] == [
         "user=web",

@@ -50,7 +50,11 @@ def explain(
     """
     from quota_ops.desired.read import find_cluster, read_cluster
     from quota_ops.model.moment import iso_utc
-    from quota_ops.report.screens.expanded import expanded_objects, explanation_screen
+    from quota_ops.report.screens.expanded import (
+        expanded_objects,
+        explanation_screen,
+        undivided_lines,
+    )
 
     folder, at = find_cluster(cluster, desired_state), as_of or iso_utc()
 
@@ -60,15 +64,23 @@ def explain(
     desired = read(at)
     changes = _find_changes(desired, read)
     entities = None if what is None else _find_entities(desired, folder, what)
-    rows = [row for row in desired.rows if entities is None or row.entity in entities]
+    every = (*desired.rows, *desired.coming)
+    order = {name: at for at, name in enumerate(dict.fromkeys(row.entity for row in every))}
+    rows = [row for row in every if entities is None or row.entity in entities]
+    rows.sort(key=lambda row: order[row.entity])
     objects = expanded_objects(rows, desired.policy.cluster)
     for row, found in zip(rows, objects, strict=True):
+        if row in desired.coming:
+            found["value"] = None
         found["changes"] = [
             {"at": time, "value": later and later.value} for time, later in changes.get(row.id, ())
         ]
     show_result(
         output,
-        text=lambda: explanation_screen(rows, changes),
+        text=lambda: [
+            *explanation_screen(rows, desired.coming, changes),
+            *undivided_lines(rows, desired.policy.cluster),
+        ],
         json=lambda: {"limits": objects},
         rows=lambda: objects,
     )
@@ -111,16 +123,16 @@ def _find_entities(desired: "Desired", folder: Path, what: str) -> frozenset[str
 
 
 def _find_changes(desired: "Desired", read: "Callable[[str], Desired]") -> "Changes":
-    """Return how rows change at a known time."""
-    rows = {row.id: row for row in desired.rows}
+    """Return how rows change at a known time, those that begin later included."""
     changes: dict[Key, list[tuple[str, DesiredRow | None]]] = {}
     for _ in range(MOST_CHANGES):
-        at = min((row.until for row in rows.values() if row.until is not None), default=None)
+        rows = (*desired.rows, *desired.coming)
+        at = min((row.until for row in rows if row.until is not None), default=None)
         if at is None:
             break
-        later = {row.id: row for row in read(at).rows}
-        for key, row in rows.items():
+        desired = read(at)
+        later = {row.id: row for row in desired.rows}
+        for row in rows:
             if row.until == at:
-                changes.setdefault(key, []).append((at, later.get(key)))
-        rows = later
+                changes.setdefault(row.id, []).append((at, later.get(row.id)))
     return changes

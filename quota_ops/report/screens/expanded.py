@@ -1,6 +1,6 @@
 """The limits that files declare after lists, profiles and temporary limits are expanded."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
@@ -42,13 +42,19 @@ def expanded_objects(rows: Iterable[DesiredRow], cluster: str) -> list[dict[str,
     ]
 
 
-def explanation_screen(rows: Sequence[DesiredRow], changes: Changes) -> Screen:
-    """Return each entity with its limits, their sources, and when they end or change."""
+def explanation_screen(
+    rows: Sequence[DesiredRow], coming: Collection[DesiredRow], changes: Changes
+) -> Screen:
+    """Return each entity with its limits, their sources, and when they end or change.
+
+    Those that are `coming` begin later.
+    """
     screen: list[Any] = []
     for entity, group in groupby(rows, key=lambda row: row.entity):
         screen.append(line(entity, Tone.STRONG))
         for row in group:
-            screen.append(line(f"  {row.key}: {_value(row)}, {_from(row)}"))
+            now = "none" if row in coming else f"{_value(row)}, {_from(row)}"
+            screen.append(line(f"  {row.key}: {now}"))
             for time, later in changes.get(row.id, ()):
                 value = _value(later) if later else format_limit(row.key, None)
                 where = f", {_from(later)}" if later else ""
