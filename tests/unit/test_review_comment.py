@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plans.capacity import Capacity
+from quota_ops.model.plans.ceilings import Ceiling
 from quota_ops.model.plans.effect import ClassEffect, Effect, Limit
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.plans.policy import Policy
@@ -175,12 +176,29 @@ def test_a_new_quota_that_cuts_is_among_the_riskiest() -> None:
 
 
 def test_settings_with_fields_are_compared_with_none() -> None:
-    """A branch that adds or removes `usage` or `capacity` lists each of its fields."""
+    """A branch that adds or removes settings lists each field, with limits as people write them."""
     old = Policy("demo", "id", "demo")
-    new = replace(old, usage=UsagePolicy("monitoring"), capacity=Capacity((("rate", 1.0),)))
+    mebibyte = 2.0**20
+    new = replace(
+        old,
+        usage=UsagePolicy("monitoring"),
+        capacity=Capacity((("producer_byte_rate", 90 * mebibyte),), factor=2.0),
+        ceilings=(
+            Ceiling(
+                "fraud", (("producer_byte_rate", 20 * mebibyte),), (("request_percentage", 200.0),)
+            ),
+        ),
+    )
 
-    for before, after in ((old, new), (new, old)):
-        changes = {row.name: (row.before, row.after) for row in compare_policies(before, after)}
-        values = ((), ("monitoring",)) if before is old else (("monitoring",), ())
-        assert changes["usage.prometheus"] == values
-        assert {name.partition(".")[0] for name in changes} == {"usage", "capacity"}
+    added = [change.format() for change in compare_policies(old, new)]
+    removed = [change.format() for change in compare_policies(new, old)]
+
+    assert [text for text in added if not text.startswith("usage")] == [
+        "capacity.factor: none -> 2.0",
+        "capacity.producer_byte_rate: none -> 90 MiB/s",
+        "ceilings.fraud.producer_byte_rate: none -> 20 MiB/s",
+        "ceilings.fraud.total.request_percentage: none -> 200 %",
+    ]
+    assert "usage.prometheus: none -> monitoring" in added
+    assert "ceilings.fraud.producer_byte_rate: 20 MiB/s -> none" in removed
+    assert "usage.prometheus: monitoring -> none" in removed

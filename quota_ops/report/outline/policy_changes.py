@@ -5,7 +5,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import zip_longest
 from typing import Any, NamedTuple
 
+from quota_ops.model.plans.capacity import Amounts
 from quota_ops.model.plans.policy import Policy
+from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import escape_text
 
@@ -73,7 +75,20 @@ def _list_fields(policy: Policy) -> dict[str, tuple[str, ...]]:
         name: [entity_filter.text for entity_filter in getattr(policy, name)]
         for name in ("scope", "protect")
     }
-    return dict(_flatten("", policy.as_json() | filters))
+    ceilings = {
+        ceiling.owner: {**_format_amounts(ceiling.each), "total": _format_amounts(ceiling.total)}
+        for ceiling in policy.ceilings
+    }
+    capacity = policy.capacity and {
+        **_format_amounts(policy.capacity.limits),
+        "factor": policy.capacity.factor,
+    }
+    limits = {"ceilings": ceilings, "capacity": capacity}
+    return dict(_flatten("", policy.as_json() | filters | limits))
+
+
+def _format_amounts(amounts: Amounts) -> dict[str, str]:
+    return {key: format_limit(key, value) for key, value in amounts}
 
 
 def _flatten(name: str, value: object) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -97,11 +112,11 @@ def _is_pair(item: object) -> bool:
 
 
 def _name_items(items: list[Any]) -> dict[str, dict[str, Any]]:
-    """Return what each owner, ceiling or retired broker of a list sets, by its name."""
+    """Return what each owner or retired broker of a list sets, by its name."""
     return {
         str(item[key]): {field: value for field, value in item.items() if value and field != key}
         for item in items
-        for key in ("owner", "name", "id")
+        for key in ("name", "id")
         if isinstance(item, dict) and key in item
     }
 
