@@ -7,10 +7,12 @@ import click
 
 from quota_ops.cli.console import TEXT, show_result, show_screen
 from quota_ops.model.plans.approval import approve_command, needs_approval
+from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline.layout import Screen, Tone, line
 from quota_ops.report.outline.outline import AFTER_VERIFY, topic_lines
 from quota_ops.report.outline.rollback import list_next_steps, rollback_screen
+from quota_ops.report.outline.row_status import report_rows
 from quota_ops.report.outline.sentences import is_accepted
 from quota_ops.report.screens import plan as screens
 from quota_ops.stages.report.end_record import find_audit_connection, record_end
@@ -28,7 +30,6 @@ def show_run(command: str, folder: RunFolder, output: str) -> Report:
     """Show the result of a run, and return its report."""
     report = load_report(folder)
     if output != TEXT:
-        from quota_ops.report.outline.row_status import report_rows
         from quota_ops.report.records.json_report import as_json, row_json
 
         show_result(
@@ -72,6 +73,9 @@ def next_command(command: str, folder: RunFolder, report: Report) -> Screen:
         return (line(f"as of {time}: this plan cannot be applied"),)
     if command not in _MAKES_PLAN or plan is None or folder.only_read:
         return ()
+    writes = [row for row in report_rows(report) if row.difference.action in WRITES]
+    if report.verification.brokers and all(row.is_done for row in writes):
+        return ()  # only its report could not be written
     # A guard may also block a plan that only changes the policy.
     can_write = bool(report.validated) and is_accepted(report) if plan.writes else plan.refused
     if not can_write or (plan.refused and not needs_approval(plan)):

@@ -1,11 +1,16 @@
 """The screens of the command line, laid out for a pipe."""
 
+from pathlib import Path
+
 import pytest
 from msgspec.structs import replace
 
+from quota_ops.cli.run_end import next_command
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
+from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Report
+from quota_ops.model.runs.run import About
 from quota_ops.report.outline.layout import Row, Span, Table, plain
 from quota_ops.report.screens.plan import (
     UNTIL_THEN,
@@ -17,7 +22,10 @@ from quota_ops.report.screens.plan import (
     verify_screen,
 )
 from quota_ops.report.text.report import as_text
-from tests.unit.report_sample import APPLIED, FAILED, PLAN, PLANNED, TROUBLED
+from quota_ops.store.places.run_store import open_place
+from quota_ops.store.run.files import ABOUT
+from quota_ops.store.run.folder import RunFolder
+from tests.unit.report_sample import APPLIED, DIFFERENCES, FAILED, PLAN, PLANNED, TROUBLED, answered
 
 SOME_AGREE = "2 of 4 brokers agree; report: report.html"
 PLAN_LINES = """\
@@ -128,6 +136,18 @@ def test_verify_names_each_row_that_is_not_as_git_says() -> None:
 def test_last_line(report: Report, words: str) -> None:
     """A run ends with its result and where to read more."""
     assert plain((finished_line(report, "report.html"),)) == f"{words}\n"
+
+
+def test_a_run_that_only_lacks_its_report_has_no_next_command(tmp_path: Path) -> None:
+    """A full store keeps the report from being written: there is nothing left to reconcile."""
+    folder = RunFolder(open_place(tmp_path / "demo" / "one"))
+    folder.write(ABOUT, About("one", "demo", APPLIED.started))
+    unwritten = replace(APPLIED, applied=answered(Status.NOT_SENT, *DIFFERENCES[:4]))
+
+    def has_next(report: Report) -> bool:
+        return plain(next_command("reconcile", folder, report)).startswith("next: quota-ops")
+
+    assert [*map(has_next, (APPLIED, unwritten, PLANNED))] == [False, True, True]
 
 
 def test_problems() -> None:
