@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from enum import StrEnum
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 from quota_ops.model.runs.report import Report, once_per_report
 from quota_ops.model.runs.stages import CUT_OFF
@@ -11,6 +11,7 @@ from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.brokers import describe_brokers
 from quota_ops.report.outline.cells import name_trouble
 from quota_ops.report.outline.formats import escape_text, moment
+from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import describe_stop, stopped_stages
 from quota_ops.report.outline.past import describe_news, list_drift
 from quota_ops.report.outline.row_status import (
@@ -26,14 +27,26 @@ from quota_ops.report.outline.sentences import describe_protected
 
 
 class SyncStatus(StrEnum):
-    """The status of a cluster in a word or two; of a run whose writes were cut off, its own."""
+    """The status of a cluster in a word or two, the worst first; of a cut off run, its own.
 
-    IN_SYNC = "In sync"
-    PENDING = "Pending"
-    ATTENTION = "Needs attention"
-    UNKNOWN = "Unknown"
-    RUNNING = "Running"
-    INTERRUPTED = "Interrupted"
+    `verbs` begin what is said of one cluster with it and of several.
+    """
+
+    tone: Tone
+    verbs: tuple[str, str]
+
+    def __new__(cls, text: str, tone: Tone, *verbs: str) -> Self:
+        """Make a status that carries its tone and its verbs."""
+        status = str.__new__(cls, text)
+        status._value_, status.tone, status.verbs = text, tone, (verbs[0], verbs[1])
+        return status
+
+    UNKNOWN = "Unknown", Tone.REFUSAL, "is unknown", "are unknown"
+    INTERRUPTED = "Interrupted", Tone.REFUSAL, "was interrupted", "were interrupted"
+    ATTENTION = "Needs attention", Tone.REFUSAL, "needs attention", "need attention"
+    RUNNING = "Running", Tone.PLAIN, "is running", "are running"
+    PENDING = "Pending", Tone.CHANGE, "is pending", "are pending"
+    IN_SYNC = "In sync", Tone.OK, "is in sync", "are in sync"
 
 
 class Summary(NamedTuple):
@@ -68,7 +81,7 @@ def summarize(report: Report, named: str | None = None) -> Summary:
 def _find_interruption(report: Report) -> SyncStatus | None:
     """Return the status of a run that was cut off while it wrote, until verify reads it back."""
     if report.life:
-        return SyncStatus(report.life.capitalize())
+        return SyncStatus[report.life.upper()]
     stopped = {stage.stage for stage in report.stages if stage.status in CUT_OFF}
     is_read_back = report.record is None and bool(report.verification.brokers)
     return SyncStatus.INTERRUPTED if "apply" in stopped and not is_read_back else None

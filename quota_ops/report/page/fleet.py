@@ -21,18 +21,13 @@ from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import moment, short_commit, shortened
 from quota_ops.report.outline.row_status import RowStatus, count_in_sync
 from quota_ops.report.outline.sentences import count_ending
+from quota_ops.report.outline.summary import SyncStatus
 from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 from quota_ops.report.page.links import PageLinks
 from quota_ops.report.page.parts import bar
 from quota_ops.report.page.template import rendered
 from quota_ops.report.page.use import show_fleet_throttled, show_fleet_use
-from quota_ops.report.screens.fleet import (
-    WORST_FIRST,
-    Fleet,
-    FleetCluster,
-    describe_fleet,
-    rank_clusters,
-)
+from quota_ops.report.screens.fleet import Fleet, FleetCluster, describe_fleet, rank_clusters
 
 MOST = 10
 """How many quotas, and how many owners, the page lists."""
@@ -165,7 +160,7 @@ def _make_line(
         short_commit(report.commit) if report else "",
         PageLinks.of(report).find_commit(report.commit) if report else "",
         (
-            Cell(status, WORST_FIRST.index(status), tone),
+            Cell(status, [*SyncStatus].index(status), tone),
             Cell(f"{now[0]:,} of {now[1]:,}", compute_share(*now) or 0) if now else Cell("", -1),
             *counts,
             Cell(f"{refused:,}" if refused else "", refused, "unsettled" if refused else ""),

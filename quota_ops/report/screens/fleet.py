@@ -22,14 +22,6 @@ from quota_ops.report.outline.summary import Summary, SyncStatus, summarize
 Fleet = Sequence[tuple[str, Report | str]]
 """The name of each cluster, and its report or the reason why it has none."""
 
-WORST_FIRST = (
-    SyncStatus.UNKNOWN,
-    SyncStatus.INTERRUPTED,
-    SyncStatus.ATTENTION,
-    SyncStatus.RUNNING,
-    SyncStatus.PENDING,
-    SyncStatus.IN_SYNC,
-)
 COUNTED = (
     RowStatus.IN_SYNC,
     RowStatus.PENDING,
@@ -78,7 +70,7 @@ def rank_clusters(fleet: Fleet) -> list[FleetCluster]:
     """Return the clusters, those that could not be compared first."""
     clusters = [_cluster(name, report) for name, report in fleet]
     return sorted(
-        clusters, key=lambda cluster: (WORST_FIRST.index(cluster.summary.status), cluster.name)
+        clusters, key=lambda cluster: ([*SyncStatus].index(cluster.summary.status), cluster.name)
     )
 
 
@@ -94,20 +86,10 @@ def _cluster(name: str, report: Report | str) -> FleetCluster:
 
 def describe_fleet(clusters: Sequence[FleetCluster]) -> str:
     """Return how many clusters have which status, as a sentence."""
-    words = Counter(cluster.summary.status for cluster in clusters)
+    statuses = Counter(cluster.summary.status for cluster in clusters)
     others = [
-        f"{number:,} {plural(number, *_STATUS[word])}"
-        for word in WORST_FIRST
-        if (number := words[word])
+        f"{number:,} {plural(number, *status.verbs)}"
+        for status in SyncStatus
+        if (number := statuses[status])
     ]
     return f"{counted(len(clusters), 'cluster')}: {', '.join(others) or 'nothing to compare'}."
-
-
-_STATUS = {
-    SyncStatus.ATTENTION: ("needs attention", "need attention"),
-    SyncStatus.UNKNOWN: ("is unknown", "are unknown"),
-    SyncStatus.INTERRUPTED: ("was interrupted", "were interrupted"),
-    SyncStatus.RUNNING: ("is running", "are running"),
-    SyncStatus.PENDING: ("is pending", "are pending"),
-    SyncStatus.IN_SYNC: ("is in sync", "are in sync"),
-}

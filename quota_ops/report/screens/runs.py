@@ -11,13 +11,7 @@ from quota_ops.report.outline.formats import file_size, moment, short_commit
 from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line, more_line
 from quota_ops.report.outline.summary import SyncStatus
 
-_TONES: Mapping[str, Tone] = {
-    SyncStatus.IN_SYNC: Tone.OK,
-    SyncStatus.PENDING: Tone.CHANGE,
-    SyncStatus.ATTENTION: Tone.REFUSAL,
-    SyncStatus.UNKNOWN: Tone.REFUSAL,
-    SyncStatus.INTERRUPTED: Tone.REFUSAL,
-}
+_TONES: Mapping[str, Tone] = {status: status.tone for status in SyncStatus}
 _HEADINGS = ("when", "run", "cluster", "commit", "status", "changes", "size", "by")
 
 
