@@ -20,16 +20,11 @@ Sharing = Mapping[tuple[str, ...], str]
 _LONGEST_NAME = 60
 
 
-def effect(row: ReportRow) -> str:
-    """Return what a row does to which clients; empty if its values show it.
+def effect_parts(row: ReportRow) -> list[str]:
+    """Return what a row does to which clients, in parts; empty if its values show it.
 
     For an overriding row, these are the clients that it takes from a quota of Git.
     """
-    return "; ".join(effect_parts(row))
-
-
-def effect_parts(row: ReportRow) -> list[str]:
-    """Return the parts of `effect`, which a table may show in lines of their own."""
     if row.effect is None:
         return [*filter(None, (cells.overriding(row),))]
     parts = list_effects(row.effect, row.difference.entity, row.difference.key, row.undeclared)

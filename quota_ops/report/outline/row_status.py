@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
+from typing import Self
 
 from msgspec import Struct
 
@@ -29,44 +30,60 @@ from quota_ops.model.runs.report import Report, once_per_report
 from quota_ops.model.runs.run import Origin
 from quota_ops.model.runs.stages import StageStatus
 from quota_ops.model.runs.verification import RowVerdict, Verdict
+from quota_ops.report.outline.layout import Tone
 
 
 class RowStatus(StrEnum):
-    """The status of a row at the end of a run, in the order of the report's bar: see MEANING."""
+    """The status of a row at the end of a run, in the order of the report's bar."""
 
-    IN_SYNC = "in sync"
-    OVERRIDDEN = "overridden for some"
-    CHANGED = "changed by this run"
-    FOUND = "already as planned"
-    UNREAD = "not read back"
+    meaning: str
+    tone: Tone
+
+    def __new__(cls, text: str, meaning: str, tone: Tone = Tone.CHANGE) -> Self:
+        """Make a status that carries its meaning and its tone."""
+        status = str.__new__(cls, text)
+        status._value_, status.meaning, status.tone = text, meaning, tone
+        return status
+
+    IN_SYNC = "in sync", "the cluster matches Git", Tone.OK
+    OVERRIDDEN = (
+        "overridden for some",
+        "stored as in Git, and some clients get another quota in its place",
+        Tone.REFUSAL,
+    )
+    CHANGED = (
+        "changed by this run",
+        "accepted by the broker; verify, if it ran, found no other value",
+        Tone.OK,
+    )
+    FOUND = "already as planned", "the cluster stored it before this run sent anything", Tone.OK
+    UNREAD = (
+        "not read back",
+        "this run did not change it, and no broker responded afterwards",
+        Tone.CONTEXT,
+    )
     """Only counted, never a row."""
-    PENDING = "pending"
-    OVERRIDING = "overriding"
-    DRIFTED = "drifted"
-    RETURNED = "returned"
-    HELD = "held"
-    NOT_JUDGED = "not judged"
-    UNSETTLED = "not confirmed"
-    UNMANAGED = "unmanaged"
-    FORGOTTEN = "forgotten"
-
-
-MEANING = {
-    RowStatus.IN_SYNC: "the cluster matches Git",
-    RowStatus.OVERRIDDEN: "stored as in Git, and some clients get another quota in its place",
-    RowStatus.CHANGED: "accepted by the broker; verify, if it ran, found no other value",
-    RowStatus.FOUND: "the cluster stored it before this run sent anything",
-    RowStatus.UNREAD: "this run did not change it, and no broker responded afterwards",
-    RowStatus.PENDING: "waits to be set or cleared",
-    RowStatus.OVERRIDING: "unmanaged, and in force for clients of quotas that Git declares",
-    RowStatus.DRIFTED: "changed on the cluster outside Git",
-    RowStatus.RETURNED: "has an earlier run's value again",
-    RowStatus.HELD: "not changed while a person holds it",
-    RowStatus.NOT_JUDGED: "not changed, because its file is invalid",
-    RowStatus.UNSETTLED: "rejected, stale, unknown, different on a broker, or not read back",
-    RowStatus.UNMANAGED: "on the cluster, and not declared in Git",
-    RowStatus.FORGOTTEN: "neither in Git nor on the cluster; only the ledger knew it",
-}
+    PENDING = "pending", "waits to be set or cleared"
+    OVERRIDING = (
+        "overriding",
+        "unmanaged, and in force for clients of quotas that Git declares",
+        Tone.REFUSAL,
+    )
+    DRIFTED = "drifted", "changed on the cluster outside Git"
+    RETURNED = "returned", "has an earlier run's value again"
+    HELD = "held", "not changed while a person holds it"
+    NOT_JUDGED = "not judged", "not changed, because its file is invalid", Tone.REFUSAL
+    UNSETTLED = (
+        "not confirmed",
+        "rejected, stale, unknown, different on a broker, or not read back",
+        Tone.REFUSAL,
+    )
+    UNMANAGED = "unmanaged", "on the cluster, and not declared in Git", Tone.CONTEXT
+    FORGOTTEN = (
+        "forgotten",
+        "neither in Git nor on the cluster; only the ledger knew it",
+        Tone.CONTEXT,
+    )
 
 
 class Section(StrEnum):

@@ -9,21 +9,13 @@ from quota_ops.model.quotas.difference import WRITES
 from quota_ops.model.runs.verification import BrokerResult
 from quota_ops.model.text import counted, name_first
 from quota_ops.report.outline import cells
-from quota_ops.report.outline.effects import effect, effect_parts
+from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.formats import escape_text
 from quota_ops.report.outline.layout import Line, Row, Span, Table, Tone, line
 from quota_ops.report.outline.past import find_since
 from quota_ops.report.outline.row_status import ReportRow, RowStatus
 
 Columns = dict[str, Callable[[ReportRow], Span]]
-
-_TONES = {
-    **dict.fromkeys(RowStatus, Tone.CHANGE),
-    **dict.fromkeys((RowStatus.IN_SYNC, RowStatus.CHANGED, RowStatus.FOUND), Tone.OK),
-    **dict.fromkeys((RowStatus.UNREAD, RowStatus.UNMANAGED, RowStatus.FORGOTTEN), Tone.CONTEXT),
-    **dict.fromkeys((RowStatus.OVERRIDDEN, RowStatus.OVERRIDING), Tone.REFUSAL),
-    **dict.fromkeys((RowStatus.NOT_JUDGED, RowStatus.UNSETTLED), Tone.REFUSAL),
-}
 
 
 def _mark(row: ReportRow) -> Span:
@@ -39,7 +31,7 @@ def _source(row: ReportRow) -> Span:
 
 _PLAN_COLUMNS: Columns = {
     "": _mark,
-    "kind": lambda row: Span(cells.kind(row), _TONES[row.status]),
+    "kind": lambda row: Span(cells.kind(row), row.status.tone),
     "entity": lambda row: Span(row.difference.entity, Tone.STRONG),
     "key": lambda row: Span(row.difference.key),
     "current": lambda row: Span(cells.current(row), Tone.CONTEXT),
@@ -65,7 +57,7 @@ def report_table(
     """Return such a table with the columns `since` and `result`; empty if there are no rows."""
     columns = _PLAN_COLUMNS | {
         "since": lambda row: Span(find_since(row, past)),
-        "result": lambda row: Span(cells.result(row, brokers), _TONES[row.status]),
+        "result": lambda row: Span(cells.result(row, brokers), row.status.tone),
     }
     table = tuple(_row(row, columns, _effect(row)) for row in rows)
     return (Table(_headings(columns, applied=applied), table),) if rows else ()
@@ -88,7 +80,7 @@ def _below(row: ReportRow) -> tuple[Line, ...]:
 
 
 def _effect(row: ReportRow) -> tuple[Line, ...]:
-    words = effect(row)
+    words = "; ".join(effect_parts(row))
     return (line(f"     {words}", Tone.CONTEXT),) if words else ()
 
 

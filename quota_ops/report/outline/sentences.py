@@ -292,25 +292,23 @@ def _describe_old_ledger(report: Report) -> Iterator[str]:
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """Return why quotas may not apply or may be outdated; see `describe_callback` for `quoted`."""
-    callback = describe_callback(report.facts, quoted)
-    trouble = report.past and report.past.trouble
-    missed = [quoted(words) for words in (report.audit, report.history, trouble) if words]
-    failure = report.provenance.failure
-    return [
-        *([f"{quoted(failure)}. No plan is applied until this is fixed."] if failure else []),
+    failure, past = report.provenance.failure, report.past
+    texts = (
+        f"{quoted(failure)}. No plan is applied until this is fixed." if failure else "",
         *map(quoted, _describe_invalid(report)),
         *map(quoted, report.checked.code_owners),
-        *([callback] if callback else []),
-        *([late] if (late := describe_late_limits(report.facts)) else []),
-        *([clock] if (clock := describe_clock_lead(report.described.clock_lead)) else []),
+        describe_callback(report.facts, quoted),
+        describe_late_limits(report.facts),
+        describe_clock_lead(report.described.clock_lead),
         *describe_metadata(report.metadata),
         *_describe_old_ledger(report),
         *_describe_uncompared(report),
         *map(quoted, describe_owner_changes(report.owner_changes, report.plan)),
-        *([foreign] if (foreign := _describe_foreign_rows(report)) else []),
-        *([unread] if (unread := _describe_unread_rows(report)) else []),
-        *missed,
-    ]
+        _describe_foreign_rows(report),
+        _describe_unread_rows(report),
+        *map(quoted, filter(None, (report.audit, report.history, past and past.trouble))),
+    )
+    return [words for words in texts if words]
 
 
 def _describe_uncompared(report: Report) -> Iterator[str]:

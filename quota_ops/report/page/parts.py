@@ -6,9 +6,9 @@ from typing import NamedTuple
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.report import Report
 from quota_ops.report.outline import cells, commands
-from quota_ops.report.outline.effects import effect
+from quota_ops.report.outline.effects import effect_parts
 from quota_ops.report.outline.past import describe_past, find_news, find_since
-from quota_ops.report.outline.row_status import MEANING, ReportRow, RowStatus
+from quota_ops.report.outline.row_status import ReportRow, RowStatus
 from quota_ops.report.page.links import PageLinks
 
 
@@ -33,7 +33,7 @@ def bar(count: Mapping[RowStatus, int]) -> tuple[BarPart, ...]:
     """
     labels = {RowStatus.IN_SYNC: "in sync before"} if count.get(RowStatus.CHANGED) else {}
     return tuple(
-        BarPart(style(status), labels.get(status, status.value), MEANING[status], number)
+        BarPart(style(status), labels.get(status, status.value), status.meaning, number)
         for status, number in count.items()
         if number and status is not RowStatus.FORGOTTEN
     )
@@ -112,5 +112,5 @@ def list_columns(
 
 def _note(row: ReportRow, uses: Mapping[Key, str]) -> str:
     used = uses.get(row.difference.id) if uses else None
-    texts = (cells.format_affected(row), row.difference.reason, cells.origin(row), effect(row))
-    return "; ".join(filter(None, (*texts, used)))
+    texts = (cells.format_affected(row), row.difference.reason, cells.origin(row))
+    return "; ".join(filter(None, (*texts, *effect_parts(row), used)))

@@ -18,7 +18,6 @@ from quota_ops.report.outline.findings import EXPLAINED, MOST, describe_rest
 from quota_ops.report.outline.layout import Tone
 from quota_ops.report.outline.outline import ON_PAGE, Block, Topic, list_blocks
 from quota_ops.report.outline.row_status import (
-    MEANING,
     ReportRow,
     RowStatus,
     Section,
@@ -153,7 +152,7 @@ def _make_rows(report: Report) -> PageRows:
     cluster = quote(report.cluster)
     to_import = f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
     folds = [
-        Fold(MEANING[status], table, to_import if status is RowStatus.UNMANAGED else "")
+        Fold(status.meaning, table, to_import if status is RowStatus.UNMANAGED else "")
         for status, table in zip(filled, others, strict=True)
     ]
     return PageRows(person, changes, held, folds, list_headings(applied=applied))

@@ -233,11 +233,5 @@ def _override_json(row: OverrideRow) -> dict[str, Any]:
 def _outcome(outcome: Outcome | None) -> dict[str, Any] | None:
     if outcome is None:
         return None
-    values: dict[str, Any] = {"batch": outcome.batch, "status": outcome.status}
-    if outcome.code:
-        values["code"] = outcome.code
-    if outcome.error is not None:
-        values["error"] = outcome.error
-    if outcome.message is not None:
-        values["message"] = outcome.message
-    return values
+    values = {"batch": outcome.batch, "status": outcome.status, "code": outcome.code or None}
+    return without_nulls(values | {"error": outcome.error, "message": outcome.message})
