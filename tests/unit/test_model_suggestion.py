@@ -9,7 +9,7 @@ from quota_ops.model.quotas.entity import USER, Entity
 from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
 from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
 from quota_ops.report.outline.layout import Table
-from quota_ops.report.screens.suggest import suggestions_screen
+from quota_ops.report.screens.usage import suggestions_screen
 
 AT = datetime(2026, 11, 26, tzinfo=UTC)
 ALICE, EVERYONE = Entity.of({USER: "alice"}), Entity.of({USER: None})

@@ -33,7 +33,7 @@ def record(*, session: "Session", days: int, day: str | None, output: str) -> No
 
     from quota_ops.model.errors import InvalidInput
     from quota_ops.model.usage.digest import DigestedDay
-    from quota_ops.report.screens.record import digests_screen
+    from quota_ops.report.screens.usage import digests_screen
     from quota_ops.runs.digests import record_days, require_newest
     from quota_ops.store.history.digests import list_past_days
     from quota_ops.usage.source import find_source

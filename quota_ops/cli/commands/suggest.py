@@ -45,7 +45,7 @@ def suggest(
     from quota_ops.model.usage.series import Time
     from quota_ops.model.usage.suggestion import Suggestion, suggest_limits
     from quota_ops.report.outline.layout import Tone, line
-    from quota_ops.report.screens.suggest import suggestions_screen
+    from quota_ops.report.screens.usage import suggestions_screen
     from quota_ops.runs.usage import read_overview, require_known, select_owned
     from quota_ops.usage.source import find_source
 

@@ -292,7 +292,7 @@ def _describe_old_ledger(report: Report) -> Iterator[str]:
 
 def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
     """Return why quotas may not apply or may be outdated; see `describe_callback` for `quoted`."""
-    failure, past = report.provenance.failure, report.past
+    failure, trouble = report.provenance.failure, report.past.trouble if report.past else None
     texts = (
         f"{quoted(failure)}. No plan is applied until this is fixed." if failure else "",
         *map(quoted, _describe_invalid(report)),
@@ -306,7 +306,7 @@ def warnings(report: Report, quoted: Callable[[str], str] = str) -> list[str]:
         *map(quoted, describe_owner_changes(report.owner_changes, report.plan)),
         _describe_foreign_rows(report),
         _describe_unread_rows(report),
-        *map(quoted, filter(None, (report.audit, report.history, past and past.trouble))),
+        *map(quoted, filter(None, (report.audit, report.history, trouble))),
     )
     return [words for words in texts if words]
 

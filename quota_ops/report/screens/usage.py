@@ -1,11 +1,14 @@
-"""What clients used, beside the limits: a table with bars, JSON and CSV."""
+"""The screens of `usage`, `record` and `suggest`: what clients used, beside the limits."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from math import floor
 from typing import Any
 
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
-from quota_ops.model.text import command, counted, plural
+from quota_ops.model.text import command, counted, format_percent, plural
+from quota_ops.model.usage.digest import DigestedDay
+from quota_ops.model.usage.suggestion import Suggestion
 from quota_ops.model.usage.throttling import ENOUGH
 from quota_ops.model.usage.use import (
     SEEN,
@@ -281,3 +284,55 @@ def _share(quota: QuotaUse) -> float:
 
 def _is_muted(quota: QuotaUse) -> bool:
     return any(client.throttled and client.at_limit_least == 0 for client in quota.clients)
+
+
+_DAY_HEADINGS = ("day", "clients", "brokers", "seen")
+
+
+def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
+    """Return a row for each day that was read, why others are missing, and how many there are."""
+    stored = [day for day in days if day.why is None]
+    missing = [day for day in days if day.why is not None]
+    doubts = [
+        f"{day.day}: {day.doubt} Then record it again: {command('record', cluster, day=day.day)}"
+        for day in stored
+        if day.doubt
+    ]
+    if not days:
+        return (line(f"Every day of {cluster} is stored already.", Tone.OK),)
+    cells = (
+        (day.day, f"{day.series:,}", f"{day.brokers:,}", f"{floor(100 * day.share)} %")
+        for day in stored
+    )
+    return (
+        *((Table.of(_DAY_HEADINGS, cells), line()) if stored else ()),
+        *(line(f"{day.day} is missing: {day.why}", Tone.CHANGE) for day in missing),
+        *(line(text, Tone.CHANGE) for text in doubts),
+        line(f"Stored the use of {cluster} on {counted(len(stored), 'day')}."),
+    )
+
+
+_SUGGESTED = ("entity", "key", "limit", "suggested", "change", "why")
+
+
+def suggestions_screen(overview: UseOverview, found: Sequence[Suggestion]) -> Screen:
+    """Return a row for each quota that use says something about, those with a limit first."""
+    rows = sorted(found, key=lambda each: (each.suggested is None, each.entity, each.key))
+    number = sum(each.suggested is not None for each in found)
+    return (
+        *list_coverage(overview),
+        line(),
+        *((Table.of(_SUGGESTED, map(_suggested_cells, rows)), line()) if rows else ()),
+        line(f"{counted(number, 'limit')} suggested for {counted(len(overview.quotas), 'quota')}."),
+    )
+
+
+def _suggested_cells(found: Suggestion) -> tuple[str, ...]:
+    suggested, change = "", ""
+    if found.suggested is not None:
+        suggested = format_limit(found.key, found.suggested)
+        percent = 100 * (found.suggested / found.limit - 1)
+        rounded = float(f"{percent:.3g}")
+        change = format_percent(rounded if rounded > -100 else percent)  # noqa: PLR2004 - all of it
+    limit = format_limit(found.key, found.limit)
+    return found.entity, found.key, limit, suggested, change, found.reason
