@@ -155,7 +155,7 @@ def test_the_newest_day_of_a_chart_is_this_run() -> None:
     """The charts end with the state that the report shows; the days before stay as they were."""
     report = report_of(KNOWN, ALTERED)
     today = DAY._replace(date=report.finished[:10], changed=3, declared=20, in_sync=20, drifted=0)
-    now: dict[str, Any] = {"declared": 20, "in_sync": 18, "drifted": 2}
+    now: dict[str, Any] = {"declared": 20, "in_sync": 18, "drifted": 2, "not_judged": 0}
 
     assert add_run((DAY,), report) == (DAY, DAY._replace(date=today.date, **now))
     assert add_run((DAY, today), report) == (DAY, today._replace(**now))

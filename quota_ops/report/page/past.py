@@ -1,4 +1,4 @@
-"""The history of a cluster on its page: charts of its days, and a table with the same numbers."""
+"""The history of a cluster on its page: the days before its run and until it, and their charts."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
@@ -14,7 +14,6 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.page.chart import DailyNumber, draw_chart
-from quota_ops.report.screens.history import CHANGE_HEADINGS
 
 
 class Chart(NamedTuple):
@@ -38,25 +37,6 @@ _NUMBERS: tuple[tuple[str, str, str, Callable[[DayHistory], float | None]], ...]
 )
 
 
-class PastSection(NamedTuple):
-    """What happened before a run: charts, the cells of each day and change, and trouble with it."""
-
-    charts: Sequence[Chart] = ()
-    days: Sequence[tuple[str, ...]] = ()
-    changes: Sequence[tuple[str, ...]] = ()
-    trouble: str = ""
-    change_headings: tuple[str, ...] = CHANGE_HEADINGS
-
-
-def show_past(report: Report) -> PastSection:
-    """Return what happened before a run, and on its charts the state that it left."""
-    past = report.past
-    if past is None:
-        return PastSection()
-    days = add_run(past.days, report)
-    return PastSection(list(draw_charts(days)), list_days(days), past.changes, past.trouble or "")
-
-
 def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...]:
     """Return the days before a run; the last one has the state that the run left.
 
@@ -75,6 +55,7 @@ def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...
         declared=report.plan.desired,
         in_sync=count_in_sync(report),
         drifted=counts[RowStatus.DRIFTED],
+        not_judged=counts[RowStatus.NOT_JUDGED],
         changed=last.changed + changed,
     )
     return (*kept, this)
@@ -87,17 +68,3 @@ def draw_charts(days: Sequence[DayHistory]) -> Iterator[Chart]:
         if drawn := draw_chart(numbers, tone):
             day, newest = numbers.known[-1]
             yield Chart(name, numbers.format(newest), f"{day:%Y-%m-%d}", drawn)
-
-
-def list_days(days: Sequence[DayHistory]) -> list[tuple[str, ...]]:
-    """Return the cells of each day, the newest first: those of the charts, and repairs."""
-    return [
-        (
-            day.date,
-            "" if day.declared is None else f"{day.in_sync or 0:,} of {day.declared:,}",
-            "" if day.drifted is None else f"{day.drifted:,}",
-            f"{day.changed:,}",
-            f"{day.repaired:,}",
-        )
-        for day in reversed(days)
-    ]

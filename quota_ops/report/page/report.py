@@ -30,10 +30,11 @@ from quota_ops.report.outline.summary import summarize
 from quota_ops.report.page.limits import Stored, format_limits
 from quota_ops.report.page.links import PageLinks, find_previous
 from quota_ops.report.page.parts import bar, list_columns, list_headings, style, weigh
-from quota_ops.report.page.past import show_past
+from quota_ops.report.page.past import add_run, draw_charts
 from quota_ops.report.page.table import FIRST, PageTable, format_data, list_choices, make_table
 from quota_ops.report.page.template import rendered, rendered_part
 from quota_ops.report.page.use import note_use, show_throttled, show_use
+from quota_ops.report.screens.history import CHANGE_HEADINGS, PAGE_COLUMNS, days_table
 
 
 class Note(NamedTuple):
@@ -84,6 +85,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     summary, use = summarize(report), show_use(report.use)
     blocks = [block for block in list_blocks(report) if block.topic in ON_PAGE]
     limits = format_limits(stored) if stored else None
+    days = add_run(report.past.days, report) if report.past else ()
 
     def draw(row: Mapping[str, str]) -> str:
         return rendered_part("row.html", row=row, headings=rows.headings, ways=ways)
@@ -101,7 +103,10 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         commit_link=links.find_commit(report.commit),
         previous=find_previous(report.past),
         bar_parts=parts,
-        past=show_past(report),
+        past=report.past,
+        charts=list(draw_charts(days)),
+        days=days_table(days, PAGE_COLUMNS).texts(),
+        change_headings=CHANGE_HEADINGS,
         notes=[*_waiting(waits_until), *(_note(block) for block in blocks if block.tone in _NOTED)],
         sentences=[
             f"{block.title}: {words}" if block.title else words

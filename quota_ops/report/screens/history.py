@@ -13,10 +13,6 @@ from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone
 
 MOST = 20
 """How many quotas a screen lists; JSON has them all."""
-_DAY_HEADINGS = (
-    *("day", "runs", "failed", "refused", "blocked", "in sync", "overriding", "drifted", "pending"),
-    *("changed", "repaired", "median repair"),
-)
 _QUOTA_HEADINGS = (
     *("entity", "key", "owner", "drifted", "runs", "first seen", "when last compared"),
     "last set by",
@@ -31,7 +27,7 @@ def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -
     drifted = sorted(quotas, key=_rank_drift)
     table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(quota)) for quota in drifted[:MOST]))
     return (
-        Table(_DAY_HEADINGS, tuple(Row(_day_cells(day)) for day in reversed(days))),
+        days_table(days),
         line(),
         *((table,) if drifted else (line("No run found a drifted quota."),)),
         *more_line(len(drifted) - MOST, "more, in --format json"),
@@ -42,27 +38,39 @@ def _rank_drift(quota: QuotaHistory) -> tuple[bool, int, int, str, str]:
     return (quota.drifted_since is None, -quota.drifts, -quota.times_seen, quota.entity, quota.key)
 
 
-def _day_cells(day: DayHistory) -> Line:
+def _format_in_sync(day: DayHistory) -> str:
     in_sync = "" if day.declared is None else f"{day.in_sync or 0:,} of {day.declared:,}"
-    in_sync += f", {day.not_judged:,} not judged" if day.not_judged else ""
-    return (
-        Span(day.date, Tone.STRONG),
-        Span(f"{day.runs:,}"),
-        _count(day.failed, Tone.REFUSAL),
-        _count(day.refused, Tone.REFUSAL),
-        _count(day.blocked, Tone.REFUSAL),
-        Span(in_sync),
-        _count(day.overriding, Tone.REFUSAL),
-        _count(day.drifted, Tone.REFUSAL),
-        _count(day.pending, Tone.CHANGE),
-        _count(day.changed, Tone.CHANGE),
-        _count(day.repaired, Tone.OK),
-        Span("" if day.repair_median is None else duration(day.repair_median), Tone.CONTEXT),
-    )
+    return in_sync + (f", {day.not_judged:,} not judged" if day.not_judged else "")
 
 
 def _count(number: int | None, tone: Tone) -> Span:
     return Span(f"{number:,}" if number else "", tone)
+
+
+_DAY_COLUMNS: dict[str, Callable[[DayHistory], Span]] = {
+    "day": lambda day: Span(day.date, Tone.STRONG),
+    "runs": lambda day: Span(f"{day.runs:,}"),
+    "failed": lambda day: _count(day.failed, Tone.REFUSAL),
+    "refused": lambda day: _count(day.refused, Tone.REFUSAL),
+    "blocked": lambda day: _count(day.blocked, Tone.REFUSAL),
+    "in sync": lambda day: Span(_format_in_sync(day)),
+    "overriding": lambda day: _count(day.overriding, Tone.REFUSAL),
+    "drifted": lambda day: _count(day.drifted, Tone.REFUSAL),
+    "pending": lambda day: _count(day.pending, Tone.CHANGE),
+    "changed": lambda day: _count(day.changed, Tone.CHANGE),
+    "repaired": lambda day: _count(day.repaired, Tone.OK),
+    "median repair": lambda day: Span(
+        "" if day.repair_median is None else duration(day.repair_median), Tone.CONTEXT
+    ),
+}
+PAGE_COLUMNS = ("day", "in sync", "drifted", "changed", "repaired")
+"""The columns of the days on the page of a report."""
+
+
+def days_table(days: Sequence[DayHistory], columns: Sequence[str] = (*_DAY_COLUMNS,)) -> Table:
+    """Return a row for each day, the newest first."""
+    rows = ([_DAY_COLUMNS[name](day) for name in columns] for day in reversed(days))
+    return Table.of(tuple(columns), rows)
 
 
 def _quota_cells(quota: QuotaHistory) -> Line:
