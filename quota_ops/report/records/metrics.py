@@ -128,26 +128,9 @@ class _States(Collector):
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield each metric with its values of all clusters."""
-        yield self._gauge(
-            "cluster_compared",
-            "Whether the newest run could compare the cluster with Git (1) or not (0).",
-            lambda state: state.counts is not None,
-        )
-        for name, (metric, about) in _COUNTS.items():
-            yield self._gauge(metric, about, partial(_count, name))
-        yield self._gauge(
-            "files_invalid",
-            "Quotas files with problems, which the newest run left out.",
-            lambda one: one.invalid,
-        )
+        for metric, (about, find) in _GAUGES.items():
+            yield self._gauge(metric, about, find)
         yield self._gauge_drift()
-        yield self._gauge(
-            "changes_refused",
-            "Changes that the broker rejected in the newest run that tried to apply Git.",
-            lambda state: state.refused,
-        )
-        for metric, (about, find) in _TIMES.items():
-            yield self._gauge(f"{metric}_timestamp_seconds", about, find)
 
     def _gauge_drift(self) -> GaugeMetricFamily:
         about = "Quotas that were changed outside Git, by kind of difference."
@@ -173,24 +156,38 @@ def _seconds(at: str | None) -> float:
     return datetime.fromisoformat(at).timestamp() if at else 0
 
 
-_TIMES: dict[str, tuple[str, Find]] = {
-    "oldest_drift": (
+_GAUGES: dict[str, tuple[str, Find]] = {
+    "cluster_compared": (
+        "Whether the newest run could compare the cluster with Git (1) or not (0).",
+        lambda state: state.counts is not None,
+    ),
+    **{metric: (about, partial(_count, name)) for name, (metric, about) in _COUNTS.items()},
+    "files_invalid": (
+        "Quotas files with problems, which the newest run left out.",
+        lambda state: state.invalid,
+    ),
+    "changes_refused": (
+        "Changes that the broker rejected in the newest run that tried to apply Git.",
+        lambda state: state.refused,
+    ),
+    "oldest_drift_timestamp_seconds": (
         "When a run first found the oldest drift that the cluster still has; absent without drift.",
         lambda state: _seconds(state.drifted_since) if state.drifted_since else None,
     ),
-    "last_report": (
+    "last_report_timestamp_seconds": (
         "When the newest run ended; 0 without one.",
         lambda state: _seconds(state.reported),
     ),
-    "last_success": (
+    "last_success_timestamp_seconds": (
         "When the newest run ended that compared and that nothing stopped; 0 without one.",
         lambda state: _seconds(state.succeeded),
     ),
-    "last_apply": (
+    "last_apply_timestamp_seconds": (
         "When the newest run ended that applied Git and that nothing stopped; 0 without one.",
         lambda state: _seconds(state.applied),
     ),
 }
+"""The metrics with one value for each cluster: what each is, and how it is found."""
 
 
 class LimitSample(NamedTuple):
