@@ -314,17 +314,6 @@ def record_run_history(folder: RunFolder, report: Report) -> str | None:
 
     The first run of a day then compacts the days before.
     """
-    missed = _append(folder, report)
-    if missed is None and not folder.only_read:
-        try:
-            for trouble in history.compact_daily(folder.store, datetime.now(UTC)):
-                _log.warning("not in the history: %s", trouble)
-        except Exception as error:  # noqa: BLE001 - the history is complete, only slower to read
-            _log.warning("the history is not compacted: %s", " ".join(str(error).split()))
-    return missed
-
-
-def _append(folder: RunFolder, report: Report) -> str | None:
     if folder.only_read:
         return None
     try:
@@ -335,4 +324,9 @@ def _append(folder: RunFolder, report: Report) -> str | None:
         words = f"this run is not in the history: {' '.join(str(error).split())}"
         _log.warning("%s", words)
         return words
+    try:
+        for trouble in history.compact_daily(folder.store, datetime.now(UTC)):
+            _log.warning("not in the history: %s", trouble)
+    except Exception as error:  # noqa: BLE001 - the history is complete, only slower to read
+        _log.warning("the history is not compacted: %s", " ".join(str(error).split()))
     return None
