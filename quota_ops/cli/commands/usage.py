@@ -129,7 +129,7 @@ def _show_reading(output: str) -> "Iterator[Callable[[int, int], None]]":
 def _show_throttled(session: "Session", at: "datetime", output: str) -> None:
     """Show the clients that are throttled, those that wait longest first."""
     from quota_ops.model.usage.throttling import ThrottledClient
-    from quota_ops.report.screens.throttled import throttled_screen
+    from quota_ops.report.screens.usage import throttled_screen
     from quota_ops.runs.past_quotas import read_past_quotas
     from quota_ops.stages.use.throttled import find_throttled
     from quota_ops.usage.source import find_source

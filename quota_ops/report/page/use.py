@@ -13,12 +13,13 @@ from quota_ops.model.usage.throttling import ThrottledNow
 from quota_ops.report.outline.formats import format_rate
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
 from quota_ops.report.page.parts import weigh
-from quota_ops.report.screens.throttled import (
+from quota_ops.report.screens.usage import (
     THROTTLED_HEADINGS,
     describe_throttled,
+    draw_bar,
+    format_range,
     list_throttled,
 )
-from quota_ops.report.screens.usage import draw_bar, format_range
 
 HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at or above it", "highest seen")
 MOST = 10
