@@ -51,7 +51,10 @@ class RunFolder:
 
     place: Place
     kept: dict[str | Table[Any], Any] | None = field(default=None, compare=False, repr=False)
-    """The parsed artifacts that this process wrote or read, by name; None to remember nothing."""
+    """The parsed artifacts that this process wrote or read, by name, and the opened run store.
+
+    None to remember nothing.
+    """
     names: frozenset[str] | None = field(default=None, compare=False, repr=False)
     """The names of the artifacts, if they were listed and do not change; None to look up each."""
     written: set[str] = field(default_factory=set, compare=False, repr=False)
@@ -184,7 +187,7 @@ class RunFolder:
     @property
     def store(self) -> RunStore:
         """The run store. Raises InvalidInput if the folder is in none."""
-        return self.only_read or store_of(self.place)
+        return self.only_read or self.read_cached("store", lambda: store_of(self.place))
 
     @property
     def records(self) -> ClusterStore:
