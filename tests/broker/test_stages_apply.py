@@ -3,16 +3,24 @@
 import math
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from copy import deepcopy
 from functools import partial
+from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
+from quota_ops.kafka.cluster import Cluster
+from quota_ops.kafka.connection import Connection
+from quota_ops.kafka.messages import CLUSTER_AUTHORIZATION_FAILED, build_alter_request
+from quota_ops.kafka.preflight import preflight
 from quota_ops.model.plans.ledger_edits import INTENDED
+from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.quotas.tables import DESIRED
-from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes
+from quota_ops.model.runs.outcome import EntityResponse, Outcome, Status, build_outcomes
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
 from quota_ops.stages import apply
 from quota_ops.stages.apply import requests
@@ -164,6 +172,38 @@ def test_a_process_that_was_paused_after_it_described(
 
     assert lab.stored() == {"user=u3": {KEY: 7.0}}
     assert lab.known(INTENDED) == {}
+
+
+class Gateway(Cluster):
+    """A broker behind a proxy that denies one entity, and forwards the writes of the others."""
+
+    def _alter(
+        self, alterations: Sequence[Alteration], send: Callable[[Any], Any], *, validate_only: bool
+    ) -> tuple[EntityResponse, ...]:
+        def deny(request: Any) -> Any:
+            if validate_only:
+                return send(request)
+            forwarded = [one for one in alterations if one.entity.text != "user=u3"]
+            response = send(build_alter_request(forwarded, validate_only=False))
+            denied = deepcopy(response.entries[0])
+            denied.entity[0].entity_name, denied.error_code = "u3", CLUSTER_AUTHORIZATION_FAILED
+            response.entries.append(denied)
+            return response
+
+        return super()._alter(alterations, deny, validate_only=validate_only)
+
+
+def test_an_entity_that_a_proxy_denies(lab: Lab) -> None:
+    """The others count as written: that error of one entity is none of the whole request."""
+    lab.desire(TEN)
+    connection = Connection.parse(f"bootstrap.servers={lab.bootstrap}", name="demo", source="")
+    with closing(Gateway(connection, preflight(connection, None), 30.0)) as gateway:
+        run = lab.planned(connect=lambda: gateway)
+        error = error_of(run, RESUMED)
+
+    assert "user=u3  refused: CLUSTER_AUTHORIZATION_FAILED" in error.message
+    assert outcomes(run.folder) == dict.fromkeys(TEN, Status.ACCEPTED) | {"user=u3": Status.REFUSED}
+    assert lab.stored() == lab.known() == {one: TEN[one] for one in TEN if one != "user=u3"}
 
 
 def test_an_entity_that_the_broker_refuses_at_last(lab: Lab) -> None:
