@@ -28,14 +28,15 @@ from quota_ops.findings.codes import (
     SOON_DAYS,
     TWIN,
     UNUSED_PROFILE,
+    make_finding,
 )
 from quota_ops.findings.entity_rules import check_limit, check_names
-from quota_ops.findings.shares import find_overcommitted
+from quota_ops.findings.shares import check_ceiling, find_overcommitted
 from quota_ops.findings.silences import mark_silenced
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import sum_promises
-from quota_ops.model.plans.ceilings import Ceiling
+from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, add_limits, format_limit
 from quota_ops.model.text import plural
@@ -145,7 +146,7 @@ def _check_units(files: Iterable[QuotasFile], profiles: Iterable[Profile]) -> It
         message = f"{limit.key} of {whose} is in {unit}, but {len(more):,} {are} in "
         message += f"{family} units, for example {more[0][3]}."
         place = source.locate(limit.span)
-        yield Finding(MIXED_UNITS, entity, limit.key, message, CODES[MIXED_UNITS].remedy, place)
+        yield make_finding(MIXED_UNITS, message, entity=entity, key=limit.key, place=place)
 
 
 def _list_written(
@@ -178,7 +179,7 @@ def _find_twins(quotas: Iterable[Quota]) -> Iterator[Finding]:
             how = "only in case" if is_case else "only in the order of its parts"
             message = f"{text} differs {how} from {known.entity} at {_name_place(known)}: "
             message += "Kafka treats them as two."
-            yield _of_entity(TWIN, quota, message, CODES[TWIN].remedy)
+            yield _of_entity(TWIN, quota, message)
 
 
 def _fold(entity: str) -> str:
@@ -198,7 +199,7 @@ def _find_other_types(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding
         other, place = first.setdefault(name, (kind, _name_place(quota)))
         if kind != other:
             message = f"{name} is a {kind} here and a {other} at {place}."
-            yield _of_entity(OTHER_TYPE, quota, message, CODES[OTHER_TYPE].remedy)
+            yield _of_entity(OTHER_TYPE, quota, message)
 
 
 def _find_misspelled(quotas: Iterable[Quota], owned: Names) -> Iterator[Finding]:
@@ -267,9 +268,9 @@ def _name_place(quota: Quota) -> str:
     return f"{quota.source.name}:{quota.span.line + 1}"
 
 
-def _of_entity(code: str, quota: Quota, message: str, remedy: str) -> Finding:
+def _of_entity(code: str, quota: Quota, message: str, remedy: str = "") -> Finding:
     place = quota.source.locate(quota.span)
-    return Finding(code, quota.entity.text, None, message, remedy, place)
+    return make_finding(code, message, remedy, entity=quota.entity.text, place=place)
 
 
 def _find_only_name(entity: Entity) -> tuple[str, str | None]:
@@ -294,8 +295,8 @@ def _find_slips(quotas: Iterable[Quota]) -> Iterator[Finding]:
             else:
                 continue
             message = f"{limit.key} of {quota.entity.text} is {limit.text}, {what}."
-            finding = Finding(SLIP, quota.entity.text, limit.key, message, CODES[SLIP].remedy)
-            yield _at(finding, quota, limit)
+            found = make_finding(SLIP, message, entity=quota.entity.text, key=limit.key)
+            yield _at(found, quota, limit)
 
 
 def _split_unit(text: str) -> tuple[float, str]:
@@ -353,7 +354,7 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     ceilings = cluster.policy.ceilings
     if not ceilings:
         return
-    remedy, values = CODES[ABOVE_CEILING].remedy, defaultdict[tuple[str, str], list[float]](list)
+    values = defaultdict[tuple[str, str], list[float]](list)
     owners: set[str] = set()
     for quota in quotas:
         if quota.owner is None:
@@ -361,7 +362,7 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
         owners.add(quota.owner)
         for limit in (limit for limit in quota.limits if not limit.is_whole):
             values[quota.owner, limit.key].append(limit.value)
-            yield from _compare_with_ceiling(quota, limit, ceilings)
+            yield from _compare_with_ceiling(quota, limit, cluster.policy)
     for ceiling in ceilings:
         owner, place = ceiling.owner, cluster.ceiling_places[ceiling.owner]
         if owner not in owners:
@@ -369,27 +370,22 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
             close = get_close_matches(owner, owners, 1)
             meant = f"Did you mean {show(close[0])}? " if close else ""
             idle = f"{meant}{CODES[IDLE_CEILING].remedy}"
-            yield Finding(IDLE_CEILING, None, None, message, idle, place, subject=owner)
+            yield make_finding(IDLE_CEILING, message, idle, place=place, subject=owner)
         for key, most in ceiling.total:
             if (total := min(add_limits(values[owner, key]), QUOTA_KEYS[key].unlimited)) > most:
                 message = f"{owner} declares {format_limit(key, total)} of {key} together, "
                 message += f"above its {format_limit(key, most)}."
-                yield Finding(ABOVE_CEILING, None, key, message, remedy, place, subject=owner)
+                yield make_finding(ABOVE_CEILING, message, key=key, place=place, subject=owner)
 
 
 def _compare_with_ceiling(
-    quota: Quota, limit: Limit, ceilings: Iterable[Ceiling], since: str = ""
+    quota: Quota, limit: Limit, policy: Policy, how: str = ""
 ) -> Iterator[Finding]:
-    """Yield a finding if a limit, which applies from a time on, is above that of its owner."""
-    each = (dict(ceiling.each) for ceiling in ceilings if ceiling.owner == quota.owner)
-    most = next(each, {}).get(limit.key)
-    if most is not None and limit.value > most:
-        value, highest = format_limit(limit.key, limit.value), format_limit(limit.key, most)
-        message = f"{limit.key} of {quota.entity} is {value}{since and f' from {since}'}, "
-        message += f"above the {highest} that {quota.owner} may declare."
-        remedy = CODES[ABOVE_CEILING].remedy
-        finding = Finding(ABOVE_CEILING, quota.entity.text, limit.key, message, remedy)
-        yield _at(finding, quota, limit)
+    """Yield a finding if a limit of one broker is above the ceiling of its owner."""
+    if not limit.is_whole:
+        entity, key, value = quota.entity.text, limit.key, limit.value
+        for finding in check_ceiling(entity, key, value, quota.owner, policy, how=how):
+            yield _at(finding, quota, limit)
 
 
 _PLACEHOLDER = "@OWNER/"
@@ -439,8 +435,7 @@ def _find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
         if claim and claim.field == "code_owners" and claim.text.startswith(_PLACEHOLDER):
             message = f"{claim.text} is a placeholder: no team of the code host has this name."
             place = source.locate(source.find_span(node))
-            remedy = CODES[NOBODY_APPROVES].remedy
-            yield Finding(NOBODY_APPROVES, None, None, message, remedy, place, subject=claim.text)
+            yield make_finding(NOBODY_APPROVES, message, place=place, subject=claim.text)
 
 
 _Declared = tuple[Source, Terms, Quota | Group]
@@ -455,8 +450,8 @@ def check_terms(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> I
     for quota in (quota for file in files for quota in file.quotas):
         for override in quota.terms.overrides if quota.terms else ():
             for limit in override.limits if override.start > at else ():
-                ceilings = () if limit.is_whole else cluster.policy.ceilings
-                yield from _compare_with_ceiling(quota, limit, ceilings, override.start)
+                since = f" from {override.start}"
+                yield from _compare_with_ceiling(quota, limit, cluster.policy, since)
 
 
 def _list_terms(file: QuotasFile) -> Iterator[_Declared]:
@@ -481,9 +476,9 @@ def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
             entity = quota.entity.text if isinstance(quota, Quota) else None
             name = f"group {show(quota.name)}" if isinstance(quota, Group) else entity
             place = source.locate(span)
-            subject, remedy = f"{what} of {name}", CODES[code].remedy
+            subject = f"{what} of {name}"
             message = f"{subject} {words}."
-            yield Finding(code, entity, None, message, remedy, place, subject=subject)
+            yield make_finding(code, message, entity=entity, place=place, subject=subject)
 
 
 def _list_ends(terms: Terms) -> Iterator[tuple[Span, str, str]]:
@@ -500,5 +495,4 @@ def _find_unused(declared: Iterable[Terms], profiles: Profiles) -> Iterator[Find
         if profile.name not in used:
             message = f"No quota uses the profile {show(profile.name)}."
             place = profile.source.locate(profile.span)
-            name, remedy = profile.name, CODES[UNUSED_PROFILE].remedy
-            yield Finding(UNUSED_PROFILE, None, None, message, remedy, place, subject=name)
+            yield make_finding(UNUSED_PROFILE, message, place=place, subject=profile.name)

@@ -5,12 +5,12 @@ from difflib import get_close_matches
 
 from quota_ops.findings.codes import (
     BEYOND_THREADS,
-    CODES,
     OWN_LIMIT,
     OWN_PERCENTAGE,
     UNCHECKED_USERS,
     UNKNOWN_USER,
     UNPROTECTED,
+    make_finding,
 )
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding
@@ -71,7 +71,7 @@ def _find_beyond_threads(desired: Rows, facts: ClusterFacts) -> Iterator[Finding
             most = format_limit(key, capacity)
             message = f"{key} of {text} is {format_limit(key, value)}, but the threads of this"
             message += f" cluster's largest broker provide {most}."
-            yield Finding(BEYOND_THREADS, text, key, message, CODES[BEYOND_THREADS].remedy)
+            yield make_finding(BEYOND_THREADS, message, entity=text, key=key)
 
 
 def list_known_users(facts: ClusterFacts) -> frozenset[str]:
@@ -100,7 +100,7 @@ def find_unknown_users(entities: Iterable[str], facts: ClusterFacts) -> Iterator
     for number, (text, name) in enumerate(unknown):
         message = f"{text} is for a user without a SCRAM credential and without an ACL of its own."
         meant = _suggest_user(name, known, client_ids) if number < _MOST_SUGGESTED else ""
-        yield Finding(UNKNOWN_USER, text, None, message, meant or CODES[UNKNOWN_USER].remedy)
+        yield make_finding(UNKNOWN_USER, message, meant, entity=text)
 
 
 def _suggest_user(name: str, known: Collection[str], client_ids: Collection[str | None]) -> str:
@@ -114,7 +114,7 @@ def _find_unchecked_users(desired: Rows, facts: ClusterFacts) -> Iterator[Findin
     if facts.lacks_describe and any(_user(text) is not None for text, _ in desired):
         message = f"Whether the cluster knows the users of these quotas ({UNKNOWN_USER}) was not"
         message += f" checked: {facts.principal} lacks Describe on the resource Cluster."
-        yield Finding(UNCHECKED_USERS, None, None, message, CODES[UNCHECKED_USERS].remedy)
+        yield make_finding(UNCHECKED_USERS, message)
 
 
 def _user(text: str) -> str | None:
@@ -151,7 +151,7 @@ def _find_own_throttle(desired: Rows, others: Rows, facts: ClusterFacts) -> Iter
         limit, text = format_limit(THREAD_KEY, held.value), held.entity.text
         message = f"{text} limits quota-ops itself to {THREAD_KEY} {limit}: its user is {name},"
         message += f" its client id is {facts.client_id}."
-        yield Finding(OWN_LIMIT, text, THREAD_KEY, message, CODES[OWN_LIMIT].remedy)
+        yield make_finding(OWN_LIMIT, message, entity=text, key=THREAD_KEY)
 
 
 def _find_unprotected(
@@ -170,4 +170,4 @@ def _find_unprotected(
     if any(entry.accepts(own) for entry in users) or any(text == own.text for text, _ in desired):
         return
     message = f"quota-ops authenticates as {name}, which is not under protect in cluster.yaml."
-    yield Finding(UNPROTECTED, None, None, message, CODES[UNPROTECTED].remedy)
+    yield make_finding(UNPROTECTED, message)

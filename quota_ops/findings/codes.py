@@ -9,6 +9,7 @@ the files in `desired/findings.py`, which calls the rules of entities and finds 
 from enum import StrEnum
 from typing import NamedTuple
 
+from quota_ops.model.finding import Finding, Location
 from quota_ops.model.quotas.quota import STARVING_BYTES, STARVING_PERCENTAGE
 
 IDLE_SILENCE = "QO100"
@@ -36,13 +37,13 @@ class Code(NamedTuple):
     """A finding: its title, meaning and consequence, a file that triggers it, and a remedy."""
 
     code: str
-    severity: Severity
-    decided_by: DecidedBy
     title: str
     means: str
     hurts: str
     example: str
     remedy: str
+    severity: Severity = Severity.WARNING
+    decided_by: DecidedBy = DecidedBy.FILES
 
     @property
     def silenceable(self) -> bool:
@@ -65,14 +66,9 @@ OTHER_TYPE, NOBODY_APPROVES, MISSPELLED = "QO121", "QO122", "QO123"
 BEYOND_THREADS, UNKNOWN_USER, OWN_LIMIT, UNCHECKED_USERS = "QO201", "QO202", "QO203", "QO204"
 UNPROTECTED = "QO205"
 
-_WARNING, _NOTICE = Severity.WARNING, Severity.NOTICE
-_FILES, _BROKERS = DecidedBy.FILES, DecidedBy.BROKERS
-
 _ALL = (
     Code(
         IDLE_SILENCE,
-        _NOTICE,
-        _FILES,
         "a silence without a finding",
         "No finding matches the silence.",
         "If somebody makes the same mistake later, the entry hides it.",
@@ -81,11 +77,10 @@ _ALL = (
   limits: {producer_byte_rate: 10 MiB}
   silence: [{finding: QO101, reason: it was so once}]""",
         "Remove the entry.",
+        severity=Severity.NOTICE,
     ),
     Code(
         PREFIXED_USER,
-        _WARNING,
-        _FILES,
         "a user name that starts with User:",
         "Kafka writes principals as User:alice in ACLs, but looks up quotas by the name alone.",
         "The broker stores the quota, but it applies to no client: the user is not limited.",
@@ -96,8 +91,6 @@ _ALL = (
     ),
     Code(
         DEFAULT_AS_TEXT,
-        _WARNING,
-        _FILES,
         "default, any, all, <default>, * or {default: true} in quotes as a name",
         "Kafka's tools print a default as <default>, and ACLs use User:* for every user. In a "
         "quota, these are ordinary names: default, any, all, <default>, * and '{default: true}'.",
@@ -109,8 +102,6 @@ _ALL = (
     ),
     Code(
         NOT_NFC,
-        _WARNING,
-        _FILES,
         "a name that looks like another: letters in an unusual form, or of two alphabets",
         "A letter such as é can be written as one character or as two (NFC has one); both look "
         "the same. So do the Latin, the Cyrillic and the fullwidth a.",
@@ -122,8 +113,6 @@ _ALL = (
     ),
     Code(
         MIXED_UNITS,
-        _NOTICE,
-        _FILES,
         "MB and MiB in one cluster",
         "MB is based on 1,000 and MiB on 1,024; the cluster's files use both.",
         "5 MB looks like half of 10 MiB but is not. Between GB and GiB the difference is 7 %.",
@@ -133,11 +122,10 @@ _ALL = (
 - user: bob
   limits: {producer_byte_rate: 5 MB}""",
         "Use one family of units, the one that most limits of the cluster use.",
+        severity=Severity.NOTICE,
     ),
     Code(
         SHADOWED,
-        _WARNING,
-        _FILES,
         "a limit that never applies",
         "For each key, brokers look for a limit at eight levels, and the first one found applies."
         " Every client that this limit could reach has a limit at an earlier level.",
@@ -151,8 +139,6 @@ _ALL = (
     ),
     Code(
         NAMELESS_ONLY,
-        _NOTICE,
-        _FILES,
         "a limit that applies only to clients without a client id",
         "A limit for every client id of the same users comes first. It covers all clients that send"
         " a client id, and almost every client sends one.",
@@ -164,11 +150,10 @@ _ALL = (
   client-id: {default: true}
   limits: {producer_byte_rate: 10 MiB}""",
         "Remove one of the two. Silence the finding if you mean clients without a client id.",
+        severity=Severity.NOTICE,
     ),
     Code(
         STARVING,
-        _WARNING,
-        _FILES,
         "a limit that all but stops a busy client",
         f"The rate is below one producer batch ({STARVING_BYTES / 1024:g} KiB) per second, or the "
         f"percentage is below {STARVING_PERCENTAGE:g}.",
@@ -180,8 +165,6 @@ _ALL = (
     ),
     Code(
         LOOPBACK,
-        _WARNING,
-        _FILES,
         "a connection limit for the broker's own machine",
         "The address is a loopback address: only programs on the broker's machine use it.",
         "It limits probes, exporters and tools on that machine, but no client on the network.",
@@ -190,8 +173,6 @@ _ALL = (
     ),
     Code(
         NOWHERE,
-        _WARNING,
-        _FILES,
         "an address that no connection comes from",
         "0.0.0.0 and :: mean every address of a listener; no client has them.",
         "The broker stores the limit, but it applies to no connection.",
@@ -200,8 +181,6 @@ _ALL = (
     ),
     Code(
         AROUND_NAME,
-        _WARNING,
-        _FILES,
         "a space or a curly quote at either end of a name, or an invisible character in it",
         "Only straight quotes are quotes in YAML, and everything between them belongs to the name. "
         "In double quotes, \\n is a line break.",
@@ -211,8 +190,6 @@ _ALL = (
     ),
     Code(
         FRACTION,
-        _WARNING,
-        _FILES,
         "a percentage below 1",
         "request_percentage is in percent: 50 is half of one thread, 0.5 is half a percent of it.",
         "The limit is probably a hundredth of the intended one.",
@@ -221,8 +198,6 @@ _ALL = (
     ),
     Code(
         TWIN,
-        _WARNING,
-        _FILES,
         "two names that differ only in case",
         "Kafka compares names byte by byte, so Alice and alice are two users.",
         "One of the two quotas usually applies to no client.",
@@ -235,8 +210,6 @@ _ALL = (
     ),
     Code(
         SLIP,
-        _NOTICE,
-        _FILES,
         "a byte rate that looks like a slip of the unit",
         "The number is above 1,024 in MB or MiB (2000 MiB), or the same quota has "
         "the same number in another unit (20 MiB and 20 GiB).",
@@ -245,11 +218,10 @@ _ALL = (
 - user: alice
   limits: {producer_byte_rate: 20 MiB, consumer_byte_rate: 20 GiB}""",
         "Correct the number or the unit, or write the value in the larger unit.",
+        severity=Severity.NOTICE,
     ),
     Code(
         ENDS_SOON,
-        _NOTICE,
-        DecidedBy.TIME,
         f"a temporary limit that ends within {SOON_DAYS} days",
         "The time in until is near; the first run after it restores the standing limit, or removes"
         " the quota.",
@@ -259,11 +231,11 @@ _ALL = (
   limits: {producer_byte_rate: 10 MiB}
   overrides: [{until: 2026-12-01T18:00:00Z, limits: {producer_byte_rate: 50 MiB}}]""",
         "If it is needed for longer, write a later time in until.",
+        severity=Severity.NOTICE,
+        decided_by=DecidedBy.TIME,
     ),
     Code(
         ENDED,
-        _NOTICE,
-        DecidedBy.TIME,
         "a temporary limit that has ended",
         "The time in until has passed.",
         "The entry does nothing, and its reader may believe that it does.",
@@ -272,11 +244,11 @@ _ALL = (
   limits: {producer_byte_rate: 10 MiB}
   overrides: [{until: 2026-11-01T18:00:00Z, limits: {producer_byte_rate: 50 MiB}}]""",
         "Delete the entry, or write a later time in until.",
+        severity=Severity.NOTICE,
+        decided_by=DecidedBy.TIME,
     ),
     Code(
         UNUSED_PROFILE,
-        _NOTICE,
-        _FILES,
         "a profile that no quota uses",
         "No quota and no other profile refers to it.",
         "It limits nobody; perhaps a quota that was meant to use it has limits of its own.",
@@ -284,11 +256,10 @@ _ALL = (
 # cluster.yaml
 profiles: {gold: {producer_byte_rate: 50 MiB}}""",
         "Use it, or delete it.",
+        severity=Severity.NOTICE,
     ),
     Code(
         OVERCOMMITTED,
-        _NOTICE,
-        _FILES,
         "more promised than a broker can serve",
         "The limits of one key are together more than capacity in cluster.yaml times its factor.",
         "If all clients use their limits at the same time, every one of them gets less.",
@@ -299,11 +270,10 @@ capacity: {producer_byte_rate: 10 MiB}
 - {user: alice, limits: {producer_byte_rate: 8 MiB}}
 - {user: bob, limits: {producer_byte_rate: 8 MiB}}""",
         "Lower limits, add brokers, or declare in factor how far promises may exceed the capacity.",
+        severity=Severity.NOTICE,
     ),
     Code(
         PATTERN,
-        _WARNING,
-        _FILES,
         "a pattern, a list or a DN with spaces as a name",
         "Kafka compares names byte by byte: its quotas have no patterns, user: u3, u4 is one "
         "name, and names that brokers take from certificates have no space after a comma "
@@ -318,8 +288,6 @@ capacity: {producer_byte_rate: 10 MiB}
     ),
     Code(
         IDLE_CEILING,
-        _WARNING,
-        _FILES,
         "a ceiling of an owner without quotas",
         "An entry of ceilings in cluster.yaml lists an owner that no file of the cluster has.",
         "If the name is misspelled, the owner who is meant may declare any limit.",
@@ -332,8 +300,6 @@ ceilings: {taem: {producer_byte_rate: 200 MiB}}
     ),
     Code(
         ABOVE_CEILING,
-        _WARNING,
-        _FILES,
         "a limit above the ceiling of its owner",
         "A limit, or all limits of an owner together, are above ceilings in cluster.yaml.",
         "The guard above_ceiling blocks the plan that sets the limit until somebody approves it.",
@@ -346,8 +312,6 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
     ),
     Code(
         OTHER_TYPE,
-        _NOTICE,
-        _FILES,
         "a user and a client id with the same name",
         "A user is whom a client authenticates as, a client id is what it calls itself. Two "
         "quotas, or a quota and owners, have the same name as different types.",
@@ -358,11 +322,10 @@ ceilings: {team: {producer_byte_rate: 200 MiB}}
 - user: search-indexer
   limits: {consumer_byte_rate: 10 MiB}""",
         "Write the type that is meant. Silence the finding if both exist.",
+        severity=Severity.NOTICE,
     ),
     Code(
         NOBODY_APPROVES,
-        _WARNING,
-        _FILES,
         "code owners as `quota-ops init` wrote them",
         "code_owners in cluster.yaml still has the placeholder @OWNER.",
         "The code host knows no such team, so nobody has to approve changes of these files.",
@@ -375,8 +338,6 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
     ),
     Code(
         MISSPELLED,
-        _NOTICE,
-        _FILES,
         "a name that differs from another one by a letter, the order of letters, or a separator",
         "The other name is declared, or listed under owners; for an `alter`, it has a quota. For "
         "names with digits, only `-`, `_` and `.` count.",
@@ -387,11 +348,10 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
 - user: indexr
   limits: {producer_byte_rate: 10 MiB}""",
         "Correct the name. Silence the finding if both exist.",
+        severity=Severity.NOTICE,
     ),
     Code(
         BEYOND_THREADS,
-        _WARNING,
-        _BROKERS,
         "a percentage above what a broker's threads can give",
         "100 is one thread. A broker has num.network.threads + num.io.threads threads, usually 11.",
         "No client can use that much, so the limit has no effect.",
@@ -399,11 +359,10 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
 - user: alice
   limits: {request_percentage: 5000}""",
         "Choose a share of the threads, or write unlimited if the client needs no limit.",
+        decided_by=DecidedBy.BROKERS,
     ),
     Code(
         UNKNOWN_USER,
-        _WARNING,
-        _BROKERS,
         "a user that the cluster does not know",
         "The cluster has SCRAM users and ACLs, but none with this name; an ACL for everyone "
         "(User:*) does not count. This is not checked if the cluster has no SCRAM users or no ACLs,"
@@ -415,11 +374,10 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
   limits: {producer_byte_rate: 10 MiB}""",
         "Correct the name or remove the quota. Silence the finding for a user that authenticates in"
         " another way and has no ACL.",
+        decided_by=DecidedBy.BROKERS,
     ),
     Code(
         OWN_LIMIT,
-        _WARNING,
-        _BROKERS,
         "a percentage that would slow quota-ops itself down",
         "The request_percentage that applies to the user and client id of quota-ops is below 10.",
         "Brokers then delay each of its requests by up to a second, so an urgent repair is slow.",
@@ -427,21 +385,20 @@ owners: {team: {files: [team.yaml], code_owners: ["@OWNER/my-team"]}}
 - user: {default: true}
   limits: {request_percentage: 5}""",
         "Set a separate quota for the user of quota-ops, with request_percentage: unlimited.",
+        decided_by=DecidedBy.BROKERS,
     ),
     Code(
         UNCHECKED_USERS,
-        _NOTICE,
-        _BROKERS,
         "users that quota-ops is not authorized to list",
         "The user of quota-ops lacks Describe on the resource Cluster, to list users and ACLs.",
         "QO202 is not checked: a typo in the name of a user stays unnoticed.",
         "- {user: alice, limits: {producer_byte_rate: 10 MiB}}",
         "Grant Describe, which only allows reading, or silence the finding in cluster.yaml.",
+        severity=Severity.NOTICE,
+        decided_by=DecidedBy.BROKERS,
     ),
     Code(
         UNPROTECTED,
-        _NOTICE,
-        _BROKERS,
         "protected users without the user of quota-ops",
         "protect in cluster.yaml lists users, but not the one that quota-ops authenticates as.",
         "A pull request may limit quota-ops itself, and slow down an urgent repair.",
@@ -451,9 +408,26 @@ protect: [{user: quota-ops}]
 # team.yaml
 - {user: alice, limits: {producer_byte_rate: 10 MiB}}""",
         "Add the user under protect, or silence the finding in cluster.yaml.",
+        severity=Severity.NOTICE,
+        decided_by=DecidedBy.BROKERS,
     ),
 )
 
 CODES = {code.code: code for code in _ALL}
 """Every finding by its code, in order."""
 SILENCEABLE = tuple(name for name, code in CODES.items() if code.silenceable)
+
+
+def make_finding(
+    code: str,
+    message: str,
+    remedy: str = "",
+    *,
+    entity: str | None = None,
+    key: str | None = None,
+    place: Location | None = None,
+    subject: str = "",
+) -> Finding:
+    """Return a finding, with the usual remedy of its code unless it has its own."""
+    remedy = remedy or CODES[code].remedy
+    return Finding(code, entity, key, message, remedy, place, subject=subject)

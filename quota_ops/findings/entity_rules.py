@@ -44,7 +44,7 @@ def check_names(entity: Entity) -> Iterator[Finding]:
             continue
         found = _of_address(name, entity) if kind == IP else _of_client(kind, name, entity)
         for code, message, remedy in found:
-            yield Finding(code, entity.text, None, message, remedy)
+            yield codes.make_finding(code, message, remedy, entity=entity.text)
 
 
 def _of_client(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
@@ -63,16 +63,14 @@ def _of_principal(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if typed[1].casefold() == "group":
         message = f"{entity} never applies: Kafka's quotas have users, and no groups."
     remedy = f"If you mean {Entity.of({USER: bare})}, write that name." if bare else ""
-    yield codes.PREFIXED_USER, message, remedy or codes.CODES[codes.PREFIXED_USER].remedy
+    yield codes.PREFIXED_USER, message, remedy
 
 
 def _of_address(name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
     if name.startswith("127.") or name == "::1":
-        message = f"{entity} limits only programs on the broker's own machine."
-        yield codes.LOOPBACK, message, codes.CODES[codes.LOOPBACK].remedy
+        yield codes.LOOPBACK, f"{entity} limits only programs on the broker's own machine.", ""
     if name in {"0.0.0.0", "::"}:  # noqa: S104 - a name in a file
-        message = f"{entity} applies to no connection: no client has this address."
-        yield codes.NOWHERE, message, codes.CODES[codes.NOWHERE].remedy
+        yield codes.NOWHERE, f"{entity} applies to no connection: no client has this address.", ""
 
 
 def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, str]]:
@@ -86,7 +84,7 @@ def _of_name(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str, s
         what = "a space" if bare == name.strip(" ") else what
         message = f"{entity} has {what} around the name, which Kafka treats as part of it."
         so = f"Write {kind}: {json.dumps(bare, ensure_ascii=False)}."
-        yield codes.AROUND_NAME, message, so if bare else codes.CODES[codes.AROUND_NAME].remedy
+        yield codes.AROUND_NAME, message, so if bare else ""
     if name == _STAR:
         message = f"{entity} is for a {kind} named *: Kafka's quotas have no patterns."
         every = f"For every {kind} without its own quota, write {kind}: {{default: true}}."
@@ -110,10 +108,9 @@ def _of_letters(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
     if unseen := next((char for char in name if not is_visible(char)), None):
         what = f"the invisible character U+{ord(unseen):04X}"
         message = f"{entity} contains {what}, which Kafka treats as part of it."
-        meant, remedy = name.translate(_BACKSLASHES), codes.CODES[codes.AROUND_NAME].remedy
-        if is_visible(meant):
-            remedy = f"If you mean a backslash, write {kind}: {json.dumps(meant)}."
-        yield codes.AROUND_NAME, message, remedy
+        meant = name.translate(_BACKSLASHES)
+        way = f"If you mean a backslash, write {kind}: {json.dumps(meant)}."
+        yield codes.AROUND_NAME, message, way if is_visible(meant) else ""
 
 
 def _plain(letter: str) -> str:
@@ -130,12 +127,8 @@ def _of_pattern(kind: str, name: str, entity: Entity) -> Iterator[tuple[str, str
     group = _GROUP.search(name)
     mark = next((mark for mark in _PATTERNS if mark in name), group and group[1])
     if mark is not None:
-        what = f"{entity} is for a {kind} with a {mark} in its name"
-        yield (
-            codes.PATTERN,
-            f"{what}: Kafka's quotas have no patterns.",
-            codes.CODES[codes.PATTERN].remedy,
-        )
+        message = f"{entity} is for a {kind} with a {mark} in its name: Kafka's quotas have no"
+        yield codes.PATTERN, f"{message} patterns.", ""
     elif "=" not in name and _LISTED.search(name):
         message = f"{entity} is for one {kind} with this name, not for each name in it."
         yield codes.PATTERN, message, f"Write a list: {kind}: [{_LISTED.sub(', ', name)}]."
@@ -162,11 +155,11 @@ def check_limit(
         remedy = f"Did you forget a unit? Below {least}, clients mostly wait."
         if is_share:
             remedy = f"Raise what is divided. Below {least}, clients mostly wait."
-        yield Finding(codes.STARVING, entity, key, message, remedy)
+        yield codes.make_finding(codes.STARVING, message, remedy, entity=entity, key=key)
     elif key == THREAD_KEY and value < 1:
         meant = format_limit(key, value * 100)
         message = f"{key} of {entity} is {format_limit(key, value)} of one thread."
         remedy = f"If you mean {meant}, write {key}: {meant.removesuffix(' %')}."
         if is_share:
             remedy = "A percentage is of one thread; brokers have several. Raise what is divided."
-        yield Finding(codes.FRACTION, entity, key, message, remedy)
+        yield codes.make_finding(codes.FRACTION, message, remedy, entity=entity, key=key)

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import NamedTuple
 
-from quota_ops.findings.codes import CODES, NAMELESS_ONLY, SHADOWED
+from quota_ops.findings.codes import NAMELESS_ONLY, SHADOWED, make_finding
 from quota_ops.model.finding import Finding
 from quota_ops.model.quotas.entity import CLIENT_ID, Entity
 from quota_ops.precedence.resolution import LEVELS, Level, find_level
@@ -72,17 +72,10 @@ def report_shadow(shadow: Shadow, key: str, place: str) -> Finding:
     """Return the finding about a covered limit; `place` is where Git declares the covering one."""
     entity, code = shadow.entity, NAMELESS_ONLY if shadow.nameless else SHADOWED
     by = f"{shadow.by} ({place}) comes first"
+    message, remedy = f"{key} of {entity} never applies: {by} for each of its clients.", ""
     if shadow.nameless:
         message = f"{key} of {entity} applies only to clients without a client id: {by} for all"
         message += " others."
-    else:
-        message = f"{key} of {entity} never applies: {by} for each of its clients."
-    return Finding(code, entity.text, key, message, _remedy(shadow))
-
-
-def _remedy(shadow: Shadow) -> str:
-    if shadow.nameless:
-        return CODES[NAMELESS_ONLY].remedy
-    if shadow.entity.as_dict()[CLIENT_ID] is None:
-        return "Remove it, or make it a default of both user and client-id."
-    return "Remove it, or add the user to the client id: that level comes first."
+    elif entity.as_dict()[CLIENT_ID] is None:
+        remedy = "Remove it, or make it a default of both user and client-id."
+    return make_finding(code, message, remedy, entity=entity.text, key=key)

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from quota_ops.findings.codes import ABOVE_CEILING, CODES, OVERCOMMITTED
+from quota_ops.findings.codes import ABOVE_CEILING, OVERCOMMITTED, make_finding
 from quota_ops.findings.entity_rules import check_limit
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding, Location
@@ -13,6 +13,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import DesiredRow
 from quota_ops.model.text import counted, is_visible, plural
 
+_EACH = " on each broker"
 _NAMED = 3
 """How many owners a finding names."""
 
@@ -38,7 +39,7 @@ def check_shares(
         for row in shares
         for finding in (
             *check_limit(row.entity, row.key, row.value, is_share=True),
-            *_check_ceiling(row, policy),
+            *check_ceiling(row.entity, row.key, row.value, row.owner, policy, how=_EACH),
         )
         if finding.identity not in known
     ]
@@ -48,14 +49,16 @@ def check_shares(
     return stay, new
 
 
-def _check_ceiling(row: DesiredRow, policy: Policy) -> Iterator[Finding]:
+def check_ceiling(
+    entity: str, key: str, value: float, owner: str | None, policy: Policy, *, how: str = ""
+) -> Iterator[Finding]:
+    """Yield a finding if a limit is above the ceiling of its owner; `how` follows its value."""
     for ceiling in policy.ceilings:
-        most = dict(ceiling.each).get(row.key) if ceiling.owner == row.owner else None
-        if most is not None and row.value > most:
-            share, limit = format_limit(row.key, row.value), format_limit(row.key, most)
-            message = f"{row.key} of {row.entity} is {share} on each broker, above the {limit}"
-            message += f" that {row.owner} may declare."
-            yield Finding(ABOVE_CEILING, row.entity, row.key, message, CODES[ABOVE_CEILING].remedy)
+        most = dict(ceiling.each).get(key) if ceiling.owner == owner else None
+        if most is not None and value > most:
+            message = f"{key} of {entity} is {format_limit(key, value)}{how}, above the "
+            message += f"{format_limit(key, most)} that {owner} may declare."
+            yield make_finding(ABOVE_CEILING, message, entity=entity, key=key)
 
 
 def find_overcommitted(
@@ -81,7 +84,7 @@ def find_overcommitted(
         if others := (uncounted or {}).get(key):
             verb = plural(others, "is", "are")
             message += f" {counted(others, 'limit')} of the whole cluster {verb} not counted here."
-        yield Finding(OVERCOMMITTED, None, key, message, CODES[OVERCOMMITTED].remedy)
+        yield make_finding(OVERCOMMITTED, message, key=key)
 
 
 def _show_owner(owner: str | None) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator
 
-from quota_ops.findings.codes import CODES, IDLE_SILENCE
+from quota_ops.findings.codes import IDLE_SILENCE, make_finding
 from quota_ops.model.finding import Finding, Location, Silence
 
 
@@ -23,9 +23,9 @@ def find_idle_silences(
         if silence.code in decided and (silence.code, silence.entity) not in found:
             whom = silence.entity or "the cluster"
             message = f"{silence.code} is silenced for {whom}, but nothing triggers it."
-            remedy, place = CODES[IDLE_SILENCE].remedy, silence.place
-            yield Finding(
-                IDLE_SILENCE, silence.entity, None, message, remedy, place, subject=silence.code
+            subject, place = silence.code, silence.place
+            yield make_finding(
+                IDLE_SILENCE, message, entity=silence.entity, place=place, subject=subject
             )
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 
 from quota_ops.desired.findings import find_near
 from quota_ops.findings.cluster_rules import find_unknown_users
-from quota_ops.findings.codes import MISSPELLED
+from quota_ops.findings.codes import MISSPELLED, make_finding
 from quota_ops.findings.entity_rules import check_limit, check_names
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
@@ -108,7 +108,7 @@ def _find_misspelled(text: str, stored: Collection[str]) -> Iterator[Finding]:
         near = {found for pair in find_near(names) if part in pair for found in pair}
         for _, other in sorted(near - {part}):
             message = f"{kind} {name} is nearly {kind} {other}, which has a quota."
-            yield Finding(MISSPELLED, text, None, message, f"Did you mean {other}?")
+            yield make_finding(MISSPELLED, message, f"Did you mean {other}?", entity=text)
 
 
 def _refuse_lost_addresses(
