@@ -152,17 +152,7 @@ def open_run(named: str, run_store: str | None) -> RunFolder:
     return folder
 
 
-def open_unwritten_run(named: str, run_store: str | None, stage: str) -> RunFolder:
-    """Return the run that a person names, for a stage that starts the run over.
-
-    InvalidInput like `open_run`, or if the run wrote: its report and rollback need the files.
-    """
-    folder = open_run(named, run_store)
-    _refuse_written(folder, stage)
-    return folder
-
-
-def _refuse_written(folder: RunFolder, stage: str) -> None:
+def refuse_written(folder: RunFolder, stage: str) -> None:
     """Raise InvalidInput if the run wrote: `stage` would start it over."""
     if RunState(folder).has_sent:
         raise InvalidInput(
@@ -175,7 +165,7 @@ def _refuse_written(folder: RunFolder, stage: str) -> None:
 def _choose_resumed(name: str, folder: RunFolder, typed: StageOptions) -> Sequence[str]:
     """Choose the stages of a command on an earlier run; overridden guards are judged again."""
     if name in {"diff", "plan"}:
-        _refuse_written(folder, name)
+        refuse_written(folder, name)
     _refuse_on_alter(name, folder)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
     if folder.has(REPORT) and name in {"apply", "verify"}:

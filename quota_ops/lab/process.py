@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import IO, ClassVar, Self, cast
 
 from quota_ops.model.errors import ClusterTrouble
@@ -32,12 +31,7 @@ class StoppedAtEnd:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        _kind: type[BaseException] | None,
-        _error: BaseException | None,
-        _trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
@@ -168,17 +162,12 @@ _TAIL_LINES = 20
 
 
 def wait_for_start(
-    service: str,
-    process: OwnProcess,
-    log: Path,
-    list_silent: Callable[[], Collection[str]],
-    *,
-    stalled: float = STALLED_SECONDS,
+    service: str, process: OwnProcess, log: Path, list_silent: Callable[[], Collection[str]]
 ) -> None:
     """Return when `list_silent` lists no part of the service that does not respond yet.
 
     A busy machine gets the time that it needs. Raises ClusterTrouble when the process ends, when
-    nothing changes for `stalled` seconds, or after 20 minutes: with the parts that did not respond,
+    nothing changes for STALLED_SECONDS, or after 20 minutes: with the parts that did not respond,
     the reason, and the end and the path of the log.
     """
     began = changed = time.monotonic()
@@ -189,8 +178,8 @@ def wait_for_start(
             seen, changed = state, now
         if not process.alive:
             why = "its process ended"
-        elif now - changed > stalled:
-            why = f"nothing changed for {stalled:.0f} s"
+        elif now - changed > STALLED_SECONDS:
+            why = f"nothing changed for {STALLED_SECONDS:.0f} s"
         elif now - began > LONGEST_SECONDS:
             why = f"it was not ready after {LONGEST_SECONDS:.0f} s"
         else:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.lab import process
 from quota_ops.lab.process import OwnProcess, wait_for_start
 from quota_ops.model.errors import ClusterTrouble
 
@@ -25,13 +26,16 @@ def start(log: Path, program: str) -> Iterator[OwnProcess]:
         started.kill()
 
 
+@pytest.fixture(autouse=True)
+def _short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "STALLED_SECONDS", 1.2)
+
+
 def test_progress_extends_the_wait(tmp_path: Path) -> None:
-    """A service that takes longer than `stalled`, but keeps writing to its log, may do so."""
+    """A service that takes long, but keeps writing to its log, may do so."""
     log = tmp_path / "service.log"
-    with start(log, TICKS) as process:
-        wait_for_start(
-            "Kafka", process, log, lambda: () if "tick 7" in log.read_text() else "x", stalled=1.2
-        )
+    with start(log, TICKS) as ticking:
+        wait_for_start("Kafka", ticking, log, lambda: () if "tick 7" in log.read_text() else "x")
 
 
 @pytest.mark.parametrize(
@@ -45,8 +49,8 @@ def test_progress_extends_the_wait(tmp_path: Path) -> None:
 def test_a_service_that_does_not_start(tmp_path: Path, program: str, why: str) -> None:
     """The error has the silent parts, the reason, the end and the path of the log, and a remedy."""
     log = tmp_path / "service.log"
-    with start(log, program) as process, pytest.raises(ClusterTrouble) as raised:
-        wait_for_start("Airflow", process, log, lambda: {"scheduler", "api-server"}, stalled=1.0)
+    with start(log, program) as silent, pytest.raises(ClusterTrouble) as raised:
+        wait_for_start("Airflow", silent, log, lambda: {"scheduler", "api-server"})
 
     assert raised.value.message == (
         f"Airflow did not start: no response from api-server, scheduler, and {why}\n"

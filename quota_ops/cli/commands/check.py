@@ -108,13 +108,14 @@ def check_clusters(
 
 def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool) -> None:
     """Check the cluster of an earlier run again, and write the result to the run's folder."""
-    from quota_ops.cli.stage_run import open_unwritten_run
+    from quota_ops.cli.stage_run import open_run, refuse_written
     from quota_ops.desired.read import find_cluster
     from quota_ops.runs.run import leave_changes
     from quota_ops.stages.check import check_desired_state
     from quota_ops.store.ledger import ledger
 
-    run = open_unwritten_run(run_folder, None, "check")
+    run = open_run(run_folder, None)
+    refuse_written(run, "check")
     folder = find_cluster(run.about().cluster, desired_state)
 
     def read() -> "Desired":

@@ -125,7 +125,7 @@ def _show(rows: list[StoredQuota], output: str, place: str, wanted: EntityFilter
 
 def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ...], str, str]:
     """Describe a cluster into an earlier run's folder; return the rows, its folder and the id."""
-    from quota_ops.cli.stage_run import open_unwritten_run
+    from quota_ops.cli.stage_run import open_run, refuse_written
     from quota_ops.kafka.connection import find_connection
     from quota_ops.model.quotas.entity import Entity
     from quota_ops.model.quotas.tables import ACTUAL
@@ -135,7 +135,8 @@ def _describe_run(session: "Session", named: str) -> tuple[tuple[StoredQuota, ..
     from quota_ops.store.places.run_store import named_store, store_of
     from quota_ops.store.run.files import DESCRIBED
 
-    folder = open_unwritten_run(named, session.run_store, "describe")
+    folder = open_run(named, session.run_store)
+    refuse_written(folder, "describe")
     store_of(folder.place, named_store(session.run_store))  # or an error: it is of another store
     with connect_once(
         folder.policy, partial(find_connection, file=session.connection_file)

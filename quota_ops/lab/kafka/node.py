@@ -55,15 +55,8 @@ class RunningNode(OwnProcess):
 
 def save_node(node: RunningNode) -> None:
     """Write the node's process id and ports to its folder, for `read_node`."""
-    state = {
-        "id": node.id,
-        "cluster_id": node.cluster_id,
-        "version": node.version,
-        "pid": node.pid,
-        "ports": dict(node.ports),
-        "started": node.started,
-    }
-    (node.folder / _STATE).write_text(json.dumps(state))
+    names = ("id", "cluster_id", "version", "pid", "ports", "started")
+    (node.folder / _STATE).write_text(json.dumps({name: getattr(node, name) for name in names}))
 
 
 def read_node(folder: Path) -> RunningNode | None:
