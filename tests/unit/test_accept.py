@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from quota_ops.desired.export.accept import accept_values, add_values
+from quota_ops.desired.export.accept import NewLimit, accept_limits, accept_values, add_values
 from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
 from quota_ops.desired.yaml.nodes import SizeBudget, compose
 from quota_ops.desired.yaml.source import Problems, Source
@@ -104,3 +104,21 @@ def test_exactly_the_accepted_limits_differ(text: str, data: st.DataObject) -> N
     else:
         own_lines = [one for one in kept if one.lstrip().startswith("#")]
         assert [one for one in after.split("\n") if one.lstrip().startswith("#")] == own_lines
+
+
+def test_an_alter_during_an_override_is_not_accepted_below_it(tmp_path: Path) -> None:
+    """The override would still apply, so Git would not declare what the alter set."""
+    folder, place = tmp_path / "demo", "team.yaml:4"
+    folder.mkdir()
+    (folder / "cluster.yaml").write_text("cluster_id: demo\nconnection: demo\n")
+    (folder / "team.yaml").write_text(
+        "quotas:\n  - user: alice\n    limits: {producer_byte_rate: 10}\n"
+        "    overrides: [{until: 2126-12-01T00:00Z, limits: {producer_byte_rate: 20}}]\n"
+    )
+    key = Key("user=alice", "producer_byte_rate")
+
+    found = accept_limits(folder, [NewLimit(key, 15.0, None, replaces_any=True)], dry_run=True)
+
+    until = "override until 2126-12-01T00:00:00Z, then 10 B/s"
+    why = f"{place} declares it indirectly: {until}"
+    assert (found.accepted, found.left_out) == ((), ((key, why),))

@@ -169,11 +169,9 @@ class _Receivers:
 
 def _explain_change(limit: NewLimit, known: DesiredRow) -> str:
     """Return why the limit in Git is not replaced; empty if it is."""
-    if limit.replaces_any:
-        return ""
-    if limit.declared is None:
+    if not limit.replaces_any and limit.declared is None:
         return "it was added to Git after that run"
-    if not (known.needs_brokers or same(known.value, limit.declared)):
+    if not (limit.replaces_any or known.needs_brokers or same(known.value, limit.declared)):
         return "it changed in Git after that run"
     if known.needs_brokers or known.derivation is not None:
         how = "for the whole cluster" if known.needs_brokers else f"indirectly: {known.derivation}"
@@ -280,6 +278,7 @@ def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[E
     entity = next(iter(new)).entity
     entries = _find_entries(source, root)
     if entity in entries:
+        _refuse_fields(entries[entity], "until")
         limits: Any = _find(entries[entity], "limits")
         if not isinstance(limits, yaml.MappingNode) or not limits.value:
             raise Unsafe(f"its entry has no limits of its own: {_BY_HAND}")
@@ -373,6 +372,13 @@ def _find(node: yaml.Node | None, name: str) -> yaml.Node | None:
     return field and field.value
 
 
+def _refuse_fields(entry: yaml.Node, *names: str) -> None:
+    """Raise Unsafe for an entry whose limits do not stand alone: it has one of these fields."""
+    for name in names:
+        if find_field(entry, name):
+            raise Unsafe(f"its entry has {name}: {_BY_HAND}")
+
+
 def _find_limit(entries: Mapping[str, yaml.Node], key: Key) -> tuple[Key, yaml.Node]:
     """Return a key and the node of its value."""
     limits = _find(entries.get(key.entity), "limits")
@@ -397,10 +403,12 @@ def _remove(source: Source, key: Key) -> list[Edit]:
     entries = _find_entries(source, root)
     _find_limit(entries, key)
     entry: Any = entries[key.entity]
+    _refuse_fields(entry, "profile")  # which may set it too
     limits: Any = _find(entry, "limits")
     if len(limits.value) > 1:
         at = [name.value for name, _ in limits.value].index(key.key)
         return [_remove_item(source, limits, limits.value, at)]
+    _refuse_fields(entry, "cluster_limits", "overrides")
     items: Any = _find(root, "quotas")
     at = next(at for at, item in enumerate(items.value) if item is entry)
     edit = _remove_item(source, items, [(item, item) for item in items.value], at)
