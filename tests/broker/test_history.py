@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 
 from quota_ops.model.history.history import HISTORY, HistoryRow
+from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.history import history
 from quota_ops.store.places import parquet
+from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import plan_back, write
 from tests.broker.killing import die_in_file, die_in_request
 from tests.broker.test_dead_runs import begin, kill
@@ -31,6 +33,20 @@ def recorded(lab: Lab) -> list[HistoryRow]:
         row for one in found for table in one.tables for row in parquet.read_rows(HISTORY, table)
     )
     return sorted(rows, key=lambda row: (row.sequence or 0, row.ended, row.entity or ""))
+
+
+@pytest.mark.local_store
+def test_very_long_names_are_recorded(lab: Lab) -> None:
+    """The name of a file is cut to what a folder of this machine takes, as in a bucket."""
+    long = "c" * 200
+    lab.desire({ALICE: {KEY: 10.0}})
+    lab.folder.rename(lab.folder.parent / long)
+    place = lab.store.new_run(long, f"{long}__{'r' * 250}")
+    folder = RunFolder.start(place, cluster=long, commit=None, dag_id=long)
+    run_stages(lab.resume(folder, cluster_folder=lab.folder.parent / long), CHAINS["reconcile"])
+
+    assert [row.cluster for row in recorded(lab)] == [long] * 2
+    assert lab.call("history", long).returncode == 0
 
 
 def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:

@@ -73,14 +73,19 @@ def _has(place: Place, content: bytes) -> bool:
         return False
 
 
+def _name(cluster: str) -> str:
+    """Return a cluster's part of a name: short enough that the whole name takes 255 bytes."""
+    return safe_name(cluster, 50)
+
+
 def day_folder(store: RunStore, date: str) -> Place:
     """Return the folder of a day, such as 2026-11-22."""
     return store.history / f"date={date}"
 
 
 def _name_end(cluster: str, run: str, ended: str, revision: int) -> str:
-    names = SEPARATOR.join(map(safe_name, (cluster, run, ended.replace(":", "-"))))
-    return f"{names}-{revision}.parquet"
+    names = (_name(cluster), safe_name(run, 64), safe_name(ended.replace(":", "-")))
+    return f"{SEPARATOR.join(names)}-{revision}.parquet"
 
 
 class Day(Struct, frozen=True):
@@ -117,7 +122,7 @@ class Day(Struct, frozen=True):
     def of_clusters(self, clusters: Iterable[str]) -> "Day":
         """Return the day with the ends of these clusters alone."""
         wanted = frozenset(clusters)
-        named = {safe_name(cluster) for cluster in wanted}
+        named = {_name(cluster) for cluster in wanted}
         ends = tuple(name for name in self.ends if name.partition(SEPARATOR)[0] in named)
         return replace(self, ends=ends, clusters=wanted)
 

@@ -28,7 +28,8 @@ _FOLDERS = frozenset(
 )
 """The folders of a run store in whose folders a person may look."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.+-]+")
-_LONGEST_NAME = 150
+_LONGEST_NAME, _LONGEST_DAG_ID = 100, 25
+"""With digests and the name of a draft, no file name is longer than a local folder takes, 255."""
 
 
 class ClusterStore(Struct, frozen=True):
@@ -149,8 +150,9 @@ class RunStore(Struct, frozen=True):
 
     def newest_run(self, cluster: str, cluster_id: str, dag_id: str | None) -> Place:
         """Return the file that points to a cluster's newest report, by a DAG or without one."""
-        parts = (cluster, cluster_id, *((dag_id,) if dag_id else ()))
-        return self.root / "newest_runs" / "@".join(map(safe_name, parts))
+        of_dag = [safe_name(dag_id, _LONGEST_DAG_ID)] if dag_id else []
+        parts = (safe_name(cluster), safe_name(cluster_id), *of_dag)
+        return self.root / "newest_runs" / "@".join(parts)
 
     def list_names(self) -> set[tuple[str, str]]:
         """Return the folder of runs of each cluster name, with each cluster id that its runs had.
@@ -263,17 +265,17 @@ def _usual() -> PathLike[str]:
     return user_state_path("quota-ops") / "store"
 
 
-def safe_name(name: str) -> str:
+def safe_name(name: str, longest: int = _LONGEST_NAME) -> str:
     """Return a folder name that is unique for a text: `a:b` becomes `a~3Ab`, `a_b` stays.
 
     Each UTF-8 byte that is not an ASCII letter, a digit or one of `_.+-` becomes `~` and two hex
-    digits. A name that is too long is cut and ends with 128 bits of its SHA-256.
+    digits. A name that is longer than `longest` is cut, and ends with 128 bits of its SHA-256.
     """
     safe = _UNSAFE.sub(_escaped, name) if name.strip(".") else "~2E" * len(name) or "~"
-    if len(safe) <= _LONGEST_NAME:
+    if len(safe) <= longest:
         return safe
     digest = sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    return f"{safe[:_LONGEST_NAME]}~~{digest}"
+    return f"{safe[:longest]}~~{digest}"
 
 
 def _escaped(found: re.Match[str]) -> str:
