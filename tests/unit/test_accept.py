@@ -108,11 +108,11 @@ def test_exactly_the_accepted_limits_differ(text: str, data: st.DataObject) -> N
 
 def test_an_alter_during_an_override_is_not_accepted_below_it(tmp_path: Path) -> None:
     """The override would still apply, so Git would not declare what the alter set."""
-    folder, place = tmp_path / "demo", "team.yaml:4"
+    folder, place = tmp_path / "demo", "team.yaml:5"
     folder.mkdir()
     (folder / "cluster.yaml").write_text("cluster_id: demo\nconnection: demo\n")
     (folder / "team.yaml").write_text(
-        "quotas:\n  - user: alice\n    limits: {producer_byte_rate: 10}\n"
+        "owner: etl\nquotas:\n  - user: alice\n    limits: {producer_byte_rate: 10}\n"
         "    overrides: [{until: 2126-12-01T00:00Z, limits: {producer_byte_rate: 20}}]\n"
     )
     key = Key("user=alice", "producer_byte_rate")
