@@ -33,8 +33,8 @@ from quota_ops.desired.quota_lines import read_quota_lines
 from quota_ops.desired.quotas_file import QuotasFile, quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.shared import add_shared_profiles, list_shared_files, shared_name
 from quota_ops.desired.yaml.checkout import Folder
-from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded, read_document
-from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, not_opened
+from quota_ops.desired.yaml.nodes import SizeBudget, compose, read_bounded
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, not_opened, read_source
 from quota_ops.findings.codes import CODES, IDLE_CEILING, OVERCOMMITTED, UNUSED_PROFILE, DecidedBy
 from quota_ops.findings.shares import check_shares
 from quota_ops.findings.silences import find_idle_silences, mark_silenced
@@ -318,8 +318,10 @@ def read_cluster_yaml(folder: Path, problems: Problems) -> ClusterFile | None:
 def _read_cluster_file(folder: Folder, problems: Problems) -> ClusterFile | None:
     if not find_cluster_yaml(folder, problems):
         return None
-    document = read_document(folder, CLUSTER_YAML, problems, SizeBudget())
-    return None if document is None else read_cluster_file(*document, cluster_name(folder.path))
+    source = read_source(folder, CLUSTER_YAML, problems)
+    if source is None or (root := compose(source)) is None:
+        return None
+    return read_cluster_file(source, root, cluster_name(folder.path))
 
 
 def read_as_written(desired: Desired, entities: AbstractSet[str]) -> Iterator[QuotasFile]:
@@ -343,7 +345,7 @@ def find_entities(desired: Desired, file: str, line: int) -> frozenset[str]:
         return frozenset(row.entity for row in desired.rows if place in (row.derivation or ""))
     content = desired.contents.get(file, b"").decode("utf-8-sig")
     source = Source(file, file, content, Problems())
-    root = compose(source, SizeBudget())
+    root = compose(source)
     found: frozenset[str] = frozenset()
     for item, entities in () if root is None else read_entries(source, root):
         if item.start_mark.line < line <= max(item.end_mark.line, item.start_mark.line + 1):

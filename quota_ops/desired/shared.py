@@ -13,7 +13,7 @@ from quota_ops.desired.profiles import Profile, SharedUse, read_profiles
 from quota_ops.desired.quotas_file import Limit
 from quota_ops.desired.yaml.checkout import Folder, open_folder
 from quota_ops.desired.yaml.fields import read_fields
-from quota_ops.desired.yaml.nodes import SizeBudget, compose
+from quota_ops.desired.yaml.nodes import compose
 from quota_ops.desired.yaml.shapes import SHARED_FILE
 from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, read_source
 from quota_ops.model.errors import find_limit
@@ -94,7 +94,7 @@ def _read_source(
 
 
 def _read_profiles(source: Source, use: SharedUse, known: dict[str, Profile]) -> dict[str, Profile]:
-    root = compose(source, SizeBudget())
+    root = compose(source)
     fields = None if root is None else read_fields(source, root, SHARED_FILE)
     if not fields or "profiles" not in fields:
         return {}

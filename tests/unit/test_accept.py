@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from quota_ops.desired.export.accept import NewLimit, accept_limits, accept_values, add_values
 from quota_ops.desired.quotas_file import quota_rows, read_quotas_file
-from quota_ops.desired.yaml.nodes import SizeBudget, compose
+from quota_ops.desired.yaml.nodes import compose
 from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.quotas.rows import Key
 from tests.yaml_cases import load_yaml
@@ -29,7 +29,7 @@ def source_of(text: str) -> Source:
 def limits_of(text: str) -> dict[Key, float]:
     """Return the limits that a file declares."""
     source = source_of(text)
-    root = compose(source, SizeBudget())
+    root = compose(source)
     assert root is not None
     found = {row.id: row.value for row in quota_rows(read_quotas_file(source, root).quotas, "")}
     assert not source.problems

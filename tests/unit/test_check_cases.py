@@ -13,8 +13,7 @@ from quota_ops.desired.read import read_cluster
 from quota_ops.desired.schema import cluster_schema, quotas_schema
 from quota_ops.desired.yaml import nodes
 from quota_ops.desired.yaml.checkout import open_folder
-from quota_ops.desired.yaml.nodes import SizeBudget, read_document
-from quota_ops.desired.yaml.source import Problems
+from quota_ops.desired.yaml.source import Problems, read_source
 from quota_ops.desired.yaml.values import is_plain
 from quota_ops.model.errors import InvalidDesiredState
 from quota_ops.model.finding import Problem
@@ -129,10 +128,11 @@ def test_the_schemas_agree_with_check(case: Any, folder: Path) -> None:
     valid = True
     for path in (*folder.rglob("*.yaml"), *folder.rglob("*.yml")):
         with open_folder(path.parent, own=1) as opened:
-            document = read_document(opened, path.name, Problems(), SizeBudget())
+            source = read_source(opened, path.name, Problems())
+        root = nodes.compose(source) if source else None
         schema = cluster_schema() if path.name == "cluster.yaml" else quotas_schema()
-        valid &= document is not None and Draft202012Validator(schema).is_valid(
-            as_an_editor_reads(document.root)
+        valid &= root is not None and Draft202012Validator(schema).is_valid(
+            as_an_editor_reads(root)
         )
 
     assert valid == ("rows" in case or case.get("schema") == "blind")

@@ -21,7 +21,7 @@ from quota_ops.desired.git.commit import find_path
 from quota_ops.desired.quotas_file import quota_rows, read_entries, read_quotas_file
 from quota_ops.desired.read import Desired, read_cluster
 from quota_ops.desired.yaml.fields import find_field
-from quota_ops.desired.yaml.nodes import SizeBudget, compose
+from quota_ops.desired.yaml.nodes import compose
 from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.scope import Scope
@@ -226,7 +226,7 @@ def accept_values(source: Source, values: Mapping[Key, float | None]) -> tuple[s
     """
     left_out: dict[Key, str] = {}
     edits: list[Edit] = []
-    entries = _find_entries(source, compose(source, SizeBudget()))
+    entries = _find_entries(source, compose(source))
     for key, value in values.items():
         try:
             if value is not None:
@@ -273,7 +273,7 @@ def add_values(
 
 def _add(source: Source, new: Mapping[Key, float], reason: str | None) -> list[Edit]:
     """Add the limits of one entity, in the layout of its neighbors."""
-    root = compose(source, SizeBudget())
+    root = compose(source)
     items: Any = _find(root, "quotas")
     entity = next(iter(new)).entity
     entries = _find_entries(source, root)
@@ -353,7 +353,7 @@ def _require_only(
 def _read_limits(text: str, source: Source) -> dict[Key, tuple[float, str | None, str | None]]:
     """Return value, owner and reason of each limit of a file. Raises Unsafe for an invalid one."""
     parsed = replace(source, text=text, problems=Problems())
-    root = compose(parsed, SizeBudget())
+    root = compose(parsed)
     rows = quota_rows(() if root is None else read_quotas_file(parsed, root).quotas, "")
     found = {row.id: (row.value, row.owner, row.reason) for row in rows}
     if parsed.problems:
@@ -399,7 +399,7 @@ def _set(source: Source, key: Key, node: yaml.Node, value: float) -> Edit:
 
 def _remove(source: Source, key: Key) -> list[Edit]:
     """Remove a limit; with it the entry if it has no other, and then write [] for no entries."""
-    root = compose(source, SizeBudget())
+    root = compose(source)
     entries = _find_entries(source, root)
     _find_limit(entries, key)
     entry: Any = entries[key.entity]

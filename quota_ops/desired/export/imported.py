@@ -18,7 +18,7 @@ from quota_ops.desired.export.quotas_text import (
     split_writable,
 )
 from quota_ops.desired.yaml.fields import FieldNodes, find_field
-from quota_ops.desired.yaml.nodes import SizeBudget, compose
+from quota_ops.desired.yaml.nodes import compose
 from quota_ops.desired.yaml.source import Problems, Source
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.plans.policy import Policy
@@ -101,7 +101,7 @@ def with_protected(text: str, left_out: Iterable[LeftOut]) -> str:
 
 def _find_field(text: str, name: str) -> FieldNodes | None:
     source = Source(CLUSTER_YAML, CLUSTER_YAML, text, Problems())
-    return find_field(compose(source, SizeBudget()), name)
+    return find_field(compose(source), name)
 
 
 class Imported(Struct, frozen=True):

@@ -182,7 +182,7 @@ class Branch(Struct, frozen=True):
     def find_code_owner_problems(self) -> Iterator[Problem]:
         """Yield where CODEOWNERS and a cluster.yaml disagree, if the branch changes one of them."""
         of_base, of_head = (
-            self.repository.entries_below(commit, "") for commit in (self.base, self.head)
+            self.repository.entries(commit, "") for commit in (self.base, self.head)
         )
         is_changed = any(of_base.get(place) != of_head.get(place) for place in PLACES)
         changed = self.list_changed()
@@ -265,7 +265,7 @@ class Branch(Struct, frozen=True):
             return None
         found = {
             path.removesuffix(f"{folder.name}/{CLUSTER_YAML}").removesuffix("/")
-            for path in self.repository.entries_below(commit, "")
+            for path in self.repository.entries(commit, "")
             for folder in cluster_folders(self.desired_state)
             if f"/{path}".endswith(f"/{folder.name}/{CLUSTER_YAML}")
         }
@@ -283,7 +283,7 @@ class Branch(Struct, frozen=True):
         """
         entries = self.repository.entries(commit)
         if not entries and (earlier := self.find_earlier_folder(commit)) is not None:
-            entries = self.repository.entries_below(commit, earlier)
+            entries = self.repository.entries(commit, earlier)
         tops = {*clusters, SHARED}
         wanted = {path: entry for path, entry in entries.items() if path.partition("/")[0] in tops}
         contents = self.repository.read_blobs([entry.object_id for entry in wanted.values()])

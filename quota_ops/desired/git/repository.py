@@ -102,15 +102,13 @@ class Repository(Struct, frozen=True):
         fields = iter(shown.decode(errors="replace").split("\0")[:-1])
         return list(map(Commit, fields, fields, fields))
 
-    def entries(self, commit: str) -> dict[str, Entry]:
-        """List the entries of a commit below the folder, links and submodules included."""
-        listed = self._run("ls-tree", "-r", "-z", commit)
-        return dict(map(_entry, _records(listed)))
+    def entries(self, commit: str, folder: str | None = None) -> dict[str, Entry]:
+        """List the entries of a commit below the folder, links and submodules included.
 
-    def entries_below(self, commit: str, folder: str) -> dict[str, Entry]:
-        """List the entries of a commit below another folder, which is named from the root."""
-        listed = self._run("ls-tree", "-r", "-z", "--full-tree", f"{commit}:{folder}")
-        return dict(map(_entry, _records(listed)))
+        Another `folder` is named from the root.
+        """
+        where = [commit] if folder is None else ["--full-tree", f"{commit}:{folder}"]
+        return dict(map(_entry, _records(self._run("ls-tree", "-r", "-z", *where))))
 
     def skipped(self) -> frozenset[str]:
         """List the paths that Git leaves out of the checkout: sparse and skip-worktree files."""

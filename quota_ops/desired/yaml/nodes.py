@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import yaml
 
@@ -98,13 +98,6 @@ _COMPLAINTS = {
 """The message and remedy of the most common YAML errors, by words of both loaders."""
 
 
-class Document(NamedTuple):
-    """A file's text and the root of its nodes."""
-
-    source: Source
-    root: yaml.Node
-
-
 @dataclass
 class SizeBudget:
     """The room that the files of a cluster have left; negative if they contain too much."""
@@ -116,15 +109,6 @@ class SizeBudget:
     def is_spent(self) -> bool:
         """Whether reading stops, which bounds time and memory."""
         return self.values < 0 or self.characters < 0
-
-
-def read_document(
-    folder: Folder, name: str, problems: Problems, room: SizeBudget
-) -> Document | None:
-    """Read and compose a file; None, after adding problems, if any part is invalid."""
-    source = read_bounded(folder, name, problems, room)
-    root = None if source is None else compose(source, room)
-    return None if source is None or root is None else Document(source, root)
 
 
 def read_bounded(folder: Folder, name: str, problems: Problems, room: SizeBudget) -> Source | None:
@@ -141,8 +125,9 @@ def read_bounded(folder: Folder, name: str, problems: Problems, room: SizeBudget
     return source
 
 
-def compose(source: Source, room: SizeBudget) -> yaml.Node | None:
+def compose(source: Source, room: SizeBudget | None = None) -> yaml.Node | None:
     """Compose the one document of a file; None, after adding problems, if that fails."""
+    room = room or SizeBudget()
     loader = LOADER(source.text)
     loader.most = room.values
     try:

@@ -165,17 +165,9 @@ _CRON_FIELDS = (
     ("month", 1, 12),
     ("day of the week", 0, 7),
 )
-
-
 _CRON_FIELD = re.compile(r"[0-9A-Za-z*/,#-]+")
-
-
 _LONGEST_CRON = 200
-
-
 _CRON_NUMBER = re.compile(r"[0-9]+")
-
-
 _PLAIN_CRON = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
 
