@@ -98,7 +98,7 @@ def build_drift_dag(
         prefix + DAG_ID,
         description="Reports the differences between Git and the clusters; writes to no cluster",
         doc_md=ABOUT,
-        schedule=schedule,
+        crons=[schedule] if schedule else [],
         deadline=notify.get("late"),
         tags={"quota-ops"},
         default_args={**DEFAULT_ARGS, **default_args},

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from airflow.sdk import DAG, MultipleCronTriggerTimetable, Param
+from airflow.sdk import DAG, Param
 
 from quota_ops.airflow.notify import Notify
 from quota_ops.airflow.options import explain_pools
@@ -71,14 +71,11 @@ _KEPT = timedelta(days=1)
 """How long a schedule keeps a time that has passed: the scheduler may not have started its run."""
 
 
-def _add_changes(folder: Path, cron: str | None) -> str | MultipleCronTriggerTimetable | None:
-    """Return a schedule with a run at each time when a temporary limit starts or ends."""
+def _list_crons(folder: Path, cron: str | None) -> list[str]:
+    """Return the schedule, and each time when a temporary limit starts or ends."""
     since = iso_utc(datetime.now(UTC) - _KEPT)
-    changes = read_changes(folder, since)[:MOST_CHANGES]
-    if not changes:
-        return cron
-    crons = dict.fromkeys((*([cron] if cron else []), *map(cron_at, changes)))
-    return MultipleCronTriggerTimetable(*crons, timezone="UTC")
+    changes = map(cron_at, read_changes(folder, since)[:MOST_CHANGES])
+    return [*dict.fromkeys(filter(None, (cron, *changes)))]
 
 
 def build_reconcile_dag(
@@ -98,13 +95,13 @@ def build_reconcile_dag(
     schedule, and its task check shows why. `prefix` begins its DAG id, and `jitter` is the longest
     delay of a run behind its schedule. `group` has the other arguments of QuotaReconcile.
     """
-    schedule: str | MultipleCronTriggerTimetable | None = None
+    crons: list[str] = []
     trouble = ""
     try:
         cron = read_policy(folder).schedule
         if cron is not None:
             cron = delay_schedule(cron, folder.name, jitter)
-        schedule = _add_changes(folder, cron)
+        crons = _list_crons(folder, cron)
     except InvalidDesiredState as invalid:
         # Without the path of this checkout: it would make a new version of the DAG.
         checkout = f"{folder.parent.parent}/"
@@ -119,7 +116,7 @@ def build_reconcile_dag(
         prefix + dag_id(folder),
         description=f"Makes the client quotas of {folder.name} match Git",
         doc_md=ABOUT.format(cluster=folder.name, state=folder.parent.name, trouble=trouble),
-        schedule=schedule,
+        crons=crons,
         longest=LONGEST + approval_timeout,
         deadline=notify.get("late"),
         tags={"quota-ops", folder.name},

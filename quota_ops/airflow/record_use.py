@@ -18,7 +18,7 @@ from quota_ops.model.text import counted
 
 _log = logging.getLogger(__name__)
 DAG_ID = "record_use"
-_SCHEDULE = "30 0 * * *"
+_CRON = "30 0 * * *"
 """Half an hour after a day in UTC has ended, when its last samples have arrived."""
 _DAYS = 30
 """How many days back a missing day is looked for; servers keep samples for about two weeks."""
@@ -41,7 +41,7 @@ def build_record_dag(
         prefix + DAG_ID,
         description="Stores what clients used each day; writes to no cluster",
         doc_md=_ABOUT,
-        schedule=_SCHEDULE,
+        crons=[_CRON],
         tags={"quota-ops"},
         default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:

@@ -2,11 +2,11 @@
 
 import logging
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
-from airflow.sdk import DAG, get_current_context, task
+from airflow.sdk import DAG, MultipleCronTriggerTimetable, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability import stats
 
@@ -262,8 +262,14 @@ LONGEST = timedelta(hours=2)
 """The longest duration of a run, without the time that its plan waits for approval."""
 
 
-def build_dag(dag_id: str, *, schedule: Any, longest: timedelta = LONGEST, **more: Any) -> DAG:
-    """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`."""
+def build_dag(
+    dag_id: str, *, crons: Sequence[str], longest: timedelta = LONGEST, **more: Any
+) -> DAG:
+    """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`.
+
+    `crons` are in UTC; Airflow reads a plain text in its own time zone.
+    """
+    schedule = MultipleCronTriggerTimetable(*crons, timezone="UTC") if crons else None
     return DAG(
         dag_id, schedule=schedule, catchup=False, max_active_runs=1, dagrun_timeout=longest, **more
     )

@@ -89,7 +89,7 @@ def test_the_options_of_many_clusters(repository: Repository) -> None:
     names = ("reconcile_demo", "reconcile_never", "reconcile_odd_one", "drift")
     assert set(bag.dags) == {f"quotas_{name}" for name in names}
     demo: Any = bag.dags["quotas_reconcile_demo"]
-    assert demo.schedule == "2,32 * * * *"
+    assert [cron.expression for cron in demo.schedule.timetables] == ["2,32 * * * *"]
     assert [task.task_id for task in demo.tasks if task.pool == "default_pool"] == ["check"]
     command = "airflow pools set quotas 16 quota-ops"
     assert all(command in str(dag.doc_md) for dag in bag.dags.values())

@@ -4,6 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from jsonschema import Draft202012Validator, ValidationError
@@ -78,16 +79,25 @@ def test_a_run_starts_when_a_temporary_limit_starts_or_ends(repository: Reposito
     assert following.run_after.isoformat() == "2998-11-27T08:31:00+00:00"
 
 
-def test_the_dags_of_a_repository(repository: Repository) -> None:
-    """Each cluster has a reconcile DAG, also an invalid one; all share one drift DAG."""
+def list_crons(dag: Any) -> list[tuple[str, str]]:
+    """Return the cron expressions of a DAG's schedule, each with its time zone."""
+    timetables = dag.schedule.timetables if dag.schedule else ()
+    return [(timetable.expression, str(timetable.timezone)) for timetable in timetables]
+
+
+def test_the_dags_of_a_repository(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each cluster has a reconcile DAG, also an invalid one; all share one drift DAG.
+
+    Their schedules are in UTC, whatever time zone Airflow has by default.
+    """
+    monkeypatch.setattr("airflow.settings.TIMEZONE", ZoneInfo("Europe/Berlin"))
     dags = repository.dags()
-    schedules: dict[str, Any] = {name: dag.schedule for name, dag in dags.items()}
-    assert schedules == {
-        "reconcile_demo": "*/30 * * * *",
-        "reconcile_odd_one": None,
-        "reconcile_never": None,
-        "reconcile_lost": None,
-        "drift": "0 * * * *",
+    assert {name: list_crons(dag) for name, dag in dags.items()} == {
+        "reconcile_demo": [("*/30 * * * *", "UTC")],
+        "reconcile_odd_one": [],
+        "reconcile_never": [],
+        "reconcile_lost": [],
+        "drift": [("0 * * * *", "UTC")],
     }
     assert all(dag.max_active_runs == 1 and not dag.catchup for dag in dags.values())
     assert "cluster.yaml is invalid" in str(dags["reconcile_odd_one"].doc_md)
