@@ -96,9 +96,8 @@ class Approve(ApprovalOperator):
         notify: Notify,
         **options: Any,
     ) -> None:
-        super().__init__(
-            subject="", defaults=self.REJECT, response_timeout=timeout, retries=_RETRIES, **options
-        )
+        options = {"retries": _RETRIES, **options}
+        super().__init__(subject="", defaults=self.REJECT, response_timeout=timeout, **options)
         self.cluster = cluster
         self.run_store = run_store
         self.planned = planned

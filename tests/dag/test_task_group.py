@@ -145,7 +145,7 @@ def test_the_options_of_tasks(folder: Path) -> None:
             default_args={"pool": "kafka", "on_failure_callback": page},
             task_options={
                 "diff": {"pool": "spark", "executor_config": {"cpu": 2}},
-                "approve": {"owner": "platform"},
+                "approve": {"owner": "platform", "retries": 7},
             },
         )
     assert group.group_id == "outer.reconcile_eu_1"
@@ -156,7 +156,7 @@ def test_the_options_of_tasks(folder: Path) -> None:
     assert settings == dict.fromkeys(DONE, ("dag", "outer", "kafka", 5)) | {
         "check": ("dag", "outer", "default_pool", 5),
         "diff": ("dag", "outer", "spark", 5),
-        "approve": ("platform", "outer", "kafka", 10),
+        "approve": ("platform", "outer", "kafka", 7),
     }
     assert found["approve"].assigned_users == [
         {"id": "olga", "name": "olga"},
