@@ -99,11 +99,21 @@ def _find(
 
 
 def find_airflow_connection(conn_id: str) -> Connection | None:
-    """Return an Airflow connection; None if it is not defined."""
+    """Return an Airflow connection; None if it is not defined.
+
+    Raises InvalidInput if its extra is no JSON object: Airflow would use it without these settings.
+    """
     try:
-        return BaseHook.get_connection(conn_id)
+        found = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
         return None
+    with suppress(ValueError):
+        if isinstance(json.loads(found.extra or "{}"), dict):
+            return found
+    raise InvalidInput(
+        f"the extra of the Airflow connection {conn_id} is not a JSON object",
+        'Write it as JSON, for example {"security.protocol": "ssl"}, without a comma at its end.',
+    )
 
 
 def _list_properties(found: Connection) -> dict[str, str | None]:

@@ -161,6 +161,20 @@ def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert "k3y" not in str(error.value)
 
 
+@pytest.mark.parametrize("extra", ['{"security.protocol": "ssl",}', '["ssl"]', '"k3y"', "k3y"])
+def test_an_extra_that_is_no_object(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection is not used without the settings in it, such as its protocol."""
+    from quota_ops.airflow.connection import find_connection
+
+    conn = {"conn_type": "kafka", "host": "kafka-1", "port": 9094, "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", json.dumps(conn))
+    with pytest.raises(InvalidInput) as error:
+        find_connection("demo")
+    assert error.value.message == (
+        "the extra of the Airflow connection quota_ops_demo is not a JSON object"
+    )
+
+
 def test_a_prometheus_gets_no_credentials_of_a_cluster(monkeypatch: pytest.MonkeyPatch) -> None:
     """A connection to a cluster is never one to a Prometheus, nor the other way round."""
     from quota_ops.airflow.connection import find_connection, find_prometheus
