@@ -181,7 +181,8 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
 def _refuse_marked_tasks(folder: "RunFolder", page: str) -> None:
     """Raise QuotaOpsError if a task counts as successful in Airflow, but its stage did not succeed.
 
-    A person marked it. A plan that guards block is a success too: the task approve is next.
+    A person marked it, or cleared only tasks before it. A plan that guards block is a success too:
+    the task approve is next.
     """
     states, group = _read_states(), _find_group()
     marked = [
@@ -193,8 +194,9 @@ def _refuse_marked_tasks(folder: "RunFolder", page: str) -> None:
     ]
     if marked:
         raise QuotaOpsError(
-            f"marked as successful by hand, but did not succeed: {', '.join(marked)}",
-            f"Clear the first of them to run it. The report was written: {page}",
+            f"successful in Airflow, but not in this run: {', '.join(marked)}",
+            "They were marked by hand, or only tasks before them were cleared. Clear the first of "
+            f"them, with all after it. The report was written: {page}",
         )
 
 

@@ -90,7 +90,7 @@ def test_a_task_that_a_person_marked(demo: Repository, caplog: pytest.LogCapture
     """A run fails if a task counts as successful in Airflow, and its stage did not run."""
     run = demo.run("reconcile_demo", marked="verify")
     assert (run.state, run.tasks) == ("failed", DONE | {"report": "failed"})
-    assert "marked as successful by hand, but did not succeed: verify" in caplog.text
+    assert "successful in Airflow, but not in this run: verify" in caplog.text
 
 
 @pytest.mark.usefixtures("embedded")
