@@ -133,6 +133,9 @@ def build_dags(
             if (policy := find_policy(folder)) and policy.usage
         ]
     ):
-        record = build_record_dag(measured, run_store, prefix=dag_id_prefix, default_args=args)
-        dags.append(record)
+        dags.append(
+            build_record_dag(
+                measured, run_store, notifiers, prefix=dag_id_prefix, default_args=args
+            )
+        )
     return {dag.dag_id: dag for dag in dags}

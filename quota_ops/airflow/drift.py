@@ -16,7 +16,7 @@ from quota_ops.airflow.notify import (
     News,
     Notify,
     describe_report,
-    make_overview_callback,
+    make_dag_callback,
     send_notification,
 )
 from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback, explain_pools
@@ -91,7 +91,7 @@ def build_drift_dag(
     every: dict[str, Any] = {
         name: {"trigger_rule": TriggerRule.ALL_DONE, **task_options.get(name, {})} for name in TASKS
     }
-    missed = make_overview_callback(run_store, notify)
+    missed = make_dag_callback(DAG_ID, run_store, notify)
     every["describe"]["trigger_rule"] = TriggerRule.ALL_SUCCESS
     every["overview"] |= add_callback(default_args, "on_failure_callback", missed)
     with build_dag(

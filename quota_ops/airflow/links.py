@@ -38,10 +38,13 @@ def find_page_link(page: Place, store: RunStore) -> str:
 
 def find_news_link(page: Place, store: RunStore, context: "Context") -> str:
     """Return the link to a page, or to the log of the task if it ended before it wrote the page."""
-    if _find_airflow_pages() and not page.exists():
-        task: Any = context["ti"]
-        return str(task.log_url)
-    return find_page_link(page, store)
+    return find_page_link(page, store) if page.exists() else find_log_link(context)
+
+
+def find_log_link(context: "Context") -> str:
+    """Return the link to the log of the task; empty if Airflow does not know its own address."""
+    task: Any = context["ti"]
+    return str(task.log_url) if _find_airflow_pages() else ""
 
 
 def _find_airflow_pages() -> str | None:

@@ -2,17 +2,17 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from airflow.sdk import BaseNotifier
 
 from quota_ops.airflow.errors import NotBegun
-from quota_ops.airflow.links import find_news_link
+from quota_ops.airflow.links import find_log_link, find_news_link
 from quota_ops.airflow.runs import ClusterFolder, find_run_place, find_store, name_run
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.runs.stages import STOPPED, StageStatus
-from quota_ops.store.places.place import Place
 
 if TYPE_CHECKING:
     from airflow.sdk import Context
@@ -47,7 +47,7 @@ class News(NamedTuple):
     event: str
     """The name in `Notify`."""
     cluster: str
-    """The name of the cluster."""
+    """The name of the cluster, or of the DAG if it failed for all of them."""
     sentence: str
     """What happened, in one line."""
     link: str
@@ -82,55 +82,56 @@ def make_failure_callback(
     """Make the callback for a reconcile run that did not succeed."""
 
     def notify_failure(context: "Context") -> None:
-        from quota_ops.store.run.files import PAGE
-
-        if isinstance(getattr(context.get("exception"), "error", None), NotBegun):
-            return
-        run = find_run_place(context, cluster, run_store)
-        link = find_news_link(run / PAGE, find_store(run_store), context)
-        news = _describe_failure(run, cluster.name, _find_reason(context), link)
-        send_notification(notify, news, context)
+        if not isinstance(getattr(context.get("exception"), "error", None), NotBegun):
+            send_notification(notify, _describe_failure(cluster, run_store, context), context)
 
     return notify_failure
 
 
-def make_overview_callback(run_store: str | None, notify: Notify) -> Callback:
-    """Make the callback for a drift run in which a cluster could not be compared."""
+def make_dag_callback(dag: str, run_store: str | None, notify: Notify) -> Callback:
+    """Make the callback for a failed run of a DAG that works on all clusters."""
 
-    def notify_overview(context: "Context") -> None:
+    def notify_failure(context: "Context") -> None:
         from quota_ops.store.run.files import PAGE
 
-        store = find_store(run_store)
-        page = store.overview(name_run(context)) / PAGE
-        link = find_news_link(page, store, context)
-        send_notification(notify, News("failed", "drift", _find_reason(context), link), context)
+        link = find_log_link(context)
+        with suppress(QuotaOpsError):
+            store = find_store(run_store)
+            link = find_news_link(store.overview(name_run(context)) / PAGE, store, context)
+        send_notification(notify, News("failed", dag, _find_reason(context), link), context)
 
-    return notify_overview
+    return notify_failure
 
 
 def _find_reason(context: "Context") -> str:
-    return str(context.get("exception")).partition("\n")[0]
+    """Return the error of the task; there is none if its process was killed."""
+    return str(context.get("exception") or _KILLED).partition("\n")[0]
 
 
-def _describe_failure(run: Place, cluster: str, why: str, link: str) -> News:
-    """Describe a run that did not succeed; use `why` if its cluster matches Git all the same."""
+_KILLED = "the process of the task was killed, or its host died"
+
+
+def _describe_failure(cluster: ClusterFolder, run_store: str | None, context: "Context") -> News:
+    """Describe a run that failed; use the error if its cluster matches Git all the same."""
     from quota_ops.report.outline.summary import SyncStatus, summarize
     from quota_ops.stages.report.run_report import read_report
+    from quota_ops.store.run.files import PAGE
     from quota_ops.store.run.folder import RunFolder
 
     try:
+        run = find_run_place(context, cluster, run_store)
+        link = find_news_link(run / PAGE, find_store(run_store), context)
         report = read_report(RunFolder(run))
     except QuotaOpsError as error:
-        return News("failed", cluster, error.message, "")
+        return News("failed", cluster.name, error.message, find_log_link(context))
     ends = {stage.status for stage in report.stages}
     is_refused = ends & STOPPED == {StageStatus.REFUSED}
     news = describe_report("refused" if is_refused else "failed", report, link)
     summary = summarize(report)
     if summary.status is not SyncStatus.IN_SYNC:
         return news
-    return news._replace(
-        sentence=f"{why}, although {'; '.join((summary.reason, *summary.details))}."
-    )
+    found = "; ".join((summary.reason, *summary.details))
+    return news._replace(sentence=f"{_find_reason(context)}, although {found}.")
 
 
 def describe_report(event: str, report: "Report", link: str) -> News:

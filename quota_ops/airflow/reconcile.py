@@ -59,9 +59,9 @@ form shows the changes, and what each guard means. If it is rejected, or nobody 
 nothing is written. apply writes the changes, and verify reads them back from every broker.
 A run that stays queued waits for the run before it, which may need approval: Quotas shows it.
 
-report always runs. It writes the report, logs its link as the last line, and fails if an earlier
-task failed: its log names the task to look at. You can clear a task at any time: a change that the
-cluster already stores is not sent again.
+report runs even if a task failed. It writes the report, logs its link as the last line, and fails
+if an earlier task failed: its log names the task to look at. You can clear a task at any time: a
+change that the cluster already stores is not sent again.
 {trouble}"""
 
 

@@ -10,7 +10,8 @@ from airflow.sdk import DAG, task
 
 from quota_ops.airflow.connection import find_prometheus
 from quota_ops.airflow.errors import is_retryable, log_errors
-from quota_ops.airflow.options import DEFAULT_ARGS
+from quota_ops.airflow.notify import Notify, make_dag_callback
+from quota_ops.airflow.options import DEFAULT_ARGS, add_callback
 from quota_ops.airflow.runs import ClusterFolder, find_store, work_on_each
 from quota_ops.airflow.tasks import build_dag
 from quota_ops.model.errors import CannotJudge, Unreachable
@@ -32,6 +33,7 @@ without use, and the next run tries it again. It never writes to a cluster.
 def build_record_dag(
     clusters: Sequence[ClusterFolder],
     run_store: str | None,
+    notify: Notify,
     *,
     prefix: str,
     default_args: Mapping[str, Any],
@@ -45,7 +47,9 @@ def build_record_dag(
         tags={"quota-ops"},
         default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:
-        record(clusters, run_store)
+        missed = make_dag_callback(DAG_ID, run_store, notify)
+        callbacks = add_callback(default_args, "on_failure_callback", missed)
+        record.override(**callbacks)(clusters, run_store)
     return dag
 
 

@@ -81,6 +81,26 @@ def test_a_run_that_failed_though_its_cluster_is_as_agreed(
     ]
 
 
+def test_a_run_store_that_cannot_be_used(demo: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both DAGs fail and send `failed`, although they cannot write a report."""
+    place = demo.root / "desired_state" / "demo" / "cluster.yaml" / "store"
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(place))
+    assert demo.run(RECONCILE).state == demo.run("drift").state == "failed"
+    failed, missed = demo.told.read_text().splitlines()
+    assert failed == f"failed demo: the run store {place} cannot be written: File exists "
+    assert missed.startswith(f"failed drift: {place}/fleet/drift__")
+
+
+def test_a_task_whose_host_died(demo: Repository) -> None:
+    """Airflow's DAG processor sends the notification, and knows no error."""
+    task: Any = demo.dags()["drift"].get_task("overview")
+    context = {"dag": task.dag, "run_id": "scheduled", "ti": None}
+    task.on_failure_callback[0](context)
+    assert demo.told.read_text() == (
+        "failed drift: the process of the task was killed, or its host died \n"
+    )
+
+
 @contextmanager
 def receive_statsd(patch: pytest.MonkeyPatch) -> Iterator[set[str]]:
     """Turn on Airflow's metrics by StatsD; at the end, the set has each gauge that was sent."""

@@ -56,6 +56,7 @@ def test_the_days_of_each_measured_cluster_are_stored(
         run = repository.run("record_use")
 
     assert (run.state, run.tasks) == ("failed", {"record": "failed"})
+    assert repository.told.read_text() == "failed record_use: the use of second is unknown \n"
     store = RunStore(open_place(repository.store))
     assert f"{noon - timedelta(days=2):%Y-%m-%d}" in list_days(store, IDS["demo"])
     assert list_days(store, IDS["second"]) == []
