@@ -44,8 +44,8 @@ class PinnedJars(Struct, frozen=True, kw_only=True):
     def install(self, folder: Path, progress: Progress = show_nothing) -> bool:
         """Fetch the jars unless they are in a folder; return whether they were fetched.
 
-        A reader of the folder sees all old jars or all new ones. Raises OSError, and the errors of
-        `fetch`.
+        A reader of the folder sees all old jars or all new ones. Raises OSError; MissingTool
+        without Java or pyspark, if fetching fails, or for another SHA-256.
         """
         if not self.find_wrong(folder):
             return False
@@ -54,27 +54,19 @@ class PinnedJars(Struct, frozen=True, kw_only=True):
                 return False
             for killed in folder.parent.glob(".fetching-*"):
                 shutil.rmtree(killed)
-            with TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as scratch:
-                fetched = self.fetch(Path(scratch), progress)
+            with TemporaryDirectory(prefix=".fetching-", dir=folder.parent) as name:
+                scratch = Path(name)
+                self._run_ivy(scratch, progress)
+                if wrong := self.find_wrong(scratch / "jars"):
+                    raise MissingTool(
+                        f"{len(wrong)} jars of {self.title} do not have the pinned SHA-256: "
+                        f"{', '.join(wrong)}.",
+                        "A proxy or mirror may have changed them. No jar was stored.",
+                    )
                 if folder.exists():
-                    folder.rename(Path(scratch, "replaced"))
-                fetched.rename(folder)
+                    folder.rename(scratch / "replaced")
+                (scratch / "jars").rename(folder)
         return True
-
-    def fetch(self, scratch: Path, progress: Progress = show_nothing) -> Path:
-        """Fetch all jars into a folder below `scratch`, an empty folder, and return it.
-
-        Raises MissingTool without Java or pyspark, if fetching fails, or for another SHA-256.
-        """
-        self._run_ivy(scratch, progress)
-        folder = scratch / "jars"
-        if wrong := self.find_wrong(folder):
-            raise MissingTool(
-                f"{len(wrong)} jars of {self.title} do not have the pinned SHA-256: "
-                f"{', '.join(wrong)}.",
-                "A proxy or mirror may have changed them. No jar was stored.",
-            )
-        return folder
 
     def _run_ivy(self, scratch: Path, progress: Progress) -> None:
         java, ivy_jar, log = find_java(), find_ivy(), scratch / "ivy.log"

@@ -30,11 +30,7 @@ def fetch_agent() -> Path:
     """Return the jar of the JMX exporter, which is fetched once from Maven Central."""
     (name,) = AGENT.checksums
     folder = user_cache_path("quota-ops") / "jmx-exporter"
-    if AGENT.find_wrong(folder):
-        scratch = folder / "scratch"
-        shutil.rmtree(scratch, ignore_errors=True)
-        scratch.mkdir(parents=True)
-        shutil.move(AGENT.fetch(scratch) / name, folder / name)
+    AGENT.install(folder)
     return folder / name
 
 
