@@ -62,7 +62,6 @@ class Begun(NamedTuple):
     """A run folder, new or of an earlier command, the stages to run on it, and what was typed."""
 
     folder: RunFolder
-    cluster_folder: Path
     stages: Sequence[str]
     typed: StageOptions
 
@@ -207,9 +206,8 @@ def _begin(name: str, typed: StageOptions) -> Begun:
         folder = open_run(typed.run_folder, typed.session.run_store)
         store_of(folder.place, named_store(typed.session.run_store)).prepare()
         stages = _choose_resumed(name, folder, typed)
-        return Begun(folder.with_cache(), Path(), stages, typed)
-    store, cluster_folder = typed.session.store, typed.session.folder
-    cluster = cluster_name(cluster_folder)
+        return Begun(folder.with_cache(), stages, typed)
+    store, cluster = typed.session.store, cluster_name(typed.session.folder)
     out = None if typed.out is None else _open_out(typed.out, typed.session.desired_state)
     try:
         folder = RunFolder.start(
@@ -226,7 +224,7 @@ def _begin(name: str, typed: StageOptions) -> Begun:
         remedy = f"{error.remedy} Or only read it, with --out FOLDER."
         raise InvalidInput(error.message, remedy) from error
     stages = [chain for chain in CHAINS[name] if typed.actual is None or chain in SNAPSHOT_STAGES]
-    return Begun(folder.with_cache(), cluster_folder, stages, typed)
+    return Begun(folder.with_cache(), stages, typed)
 
 
 def _open_out(out: str, desired_state: Path) -> Place:
@@ -261,7 +259,7 @@ def run_begun(
     ):
         run = Run(
             folder=folder,
-            cluster_folder=begun.cluster_folder,
+            cluster_folder=typed.session.folder if typed.session.cluster else Path(),
             connect=connect,
             engine=typed.engine,
             find_audit=partial(find_audit_connection, file=connection_file),

@@ -121,7 +121,7 @@ def alter(
     entities = {alteration.entity for alteration in wanted}
     writes = records.find_writes(session, entities.__contains__)
     stages = [stage for stage in CHAINS["alter"] if not validate_only or stage in READ_ONLY]
-    begun = Begun(folder, session.folder, stages, typed)
+    begun = Begun(folder, stages, typed)
 
     def record(artifact: str = VALIDATED) -> None:
         if folder.has(artifact) and not validate_only:

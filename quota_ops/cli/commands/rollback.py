@@ -59,4 +59,4 @@ def rollback(
     refuse_pruned(earlier)
     store = store_of(earlier.place, named_store(run_store))
     folder = start_rollback(store, earlier, by=by, reason=reason or "").with_cache()
-    finish("rollback", Begun(folder, Path(), CHAINS["rollback"], typed))
+    finish("rollback", Begun(folder, CHAINS["rollback"], typed))
