@@ -159,7 +159,7 @@ def test_use_that_throttling_hides_has_no_upper_end() -> None:
     found = Throttling(DAYS, "now", (CutUse("user=a", "request_percentage", (delays,)),))
 
     (words,) = describe_throttling(found)
-    told = "user=a request_percentage would have throttled user=a for at least 2 hours in the last"
+    told = "user=a request_percentage would have throttled user=a for at least 2 h in the last"
     assert words == f"{told} 7 days (seen 100 % of that time, broker 1)."
 
 
@@ -172,8 +172,8 @@ def test_a_consumer_may_be_throttled_for_longer_than_its_bytes_take(share: float
     (words,) = describe_throttling(Throttling(DAYS, "now", (cut,)))
 
     assert words == (
-        "user=a consumer_byte_rate would have throttled user=a for 0.9 to 3.1 hours or longer in "
-        "the last 7 days, with delays up to 60 seconds or longer "
+        "user=a consumer_byte_rate would have throttled user=a for 0.9 to 3.1 h or longer in "
+        "the last 7 days, with delays up to 60 s or longer "
         f"(seen {100 * share:.0f} % of that time, broker 1)."
     )
     assert not cut.is_bounded

@@ -147,7 +147,7 @@ def test_the_p95_is_of_the_time_with_the_limit_that_it_is_compared_with() -> Non
     (client,) = quota.clients
     assert (client.p95, client.share, client.highest) == (4e5, 0.8, 6e5)
     assert (client.with_limit, client.counted) == (2 * day, 7 * day)
-    assert "  p95 of the 48.0 h with this limit\n" in plain(usage_screen(overview, [quota]))
+    assert "  p95 of the 48 h with this limit\n" in plain(usage_screen(overview, [quota]))
 
 
 def test_use_without_a_share_makes_no_complete_list() -> None:

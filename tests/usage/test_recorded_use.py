@@ -37,11 +37,11 @@ usage: {{prometheus: monitoring, match: {{cluster: demo}}}}
 OWNERS = {"user=etl": "payments"}
 EXPECTED = """\
 orders from 2026-11-23T00:00:00Z to 2026-11-26T00:00:00Z, seen 66 % of the time
-  kafka-1:9404 was not seen for 24.0 h.
+  kafka-1:9404 was not seen for 24 h.
 
 entity  key  limit  p95  share of the limit  at limit  highest seen  owner  note
-user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  60 min to 2.0 h  900 kB/s  payments  \
-share of the limit then, 900 kB/s, p95 of the 24.0 h with this limit
+user=etl  producer_byte_rate  1 MB/s  97.7 kB/s  █▏  10 %  1 to 2 h  900 kB/s  payments  \
+share of the limit then, 900 kB/s, p95 of the 24 h with this limit
 
 1 quota of 1; use is shown for the busiest client on its busiest broker, not added up.
 Scraped every 60 s: shorter peaks are not seen, so the highest is a lower bound.
@@ -177,8 +177,8 @@ def test_brokers_that_were_seen_in_turn_were_never_seen_together(store: RunStore
         0,
         [
             "orders from 2026-11-26T00:00:00Z to 2026-11-27T04:00:00Z, seen 0 % of the time",
-            "  kafka-1:9404 was not seen for 14.0 h.",
-            "  kafka-2:9404 was not seen for 14.0 h.",
+            "  kafka-1:9404 was not seen for 14 h.",
+            "  kafka-2:9404 was not seen for 14 h.",
         ],
     )
     found = json.loads(values[1])
@@ -205,7 +205,7 @@ def test_time_without_any_series_of_a_key_proves_nothing(store: RunStore) -> Non
         0,
         "orders from 2026-11-25T00:00:00Z to 2026-11-26T04:00:00Z, seen 100 % of the time",
     )
-    assert f"\n  {KEY} has no series in 4.0 h of that time: " in output
+    assert f"\n  {KEY} has no series in 4 h of that time: " in output
     assert re.search(r"^user=idle .* no use seen$", output, re.MULTILINE)
     for shown in (output, call("usage", "--days", "1", "--recorded")[1]):
         assert f"\n1 client used {KEY} without a limit.\n" in shown
@@ -251,8 +251,8 @@ def test_a_recorded_day_with_two_limits_does_not_show_which_one_throttled(store:
     )
     assert reason[3:] == ["its clients may have reached it, so how much they need is unknown"]
     assert row[2:] == [
-        *("10 MB/s", "97.7 kB/s", "▏", "0 %", "0 to 24.0 h", "900 kB/s"),
-        "p95 of the 24.0 h with this limit",
+        *("10 MB/s", "97.7 kB/s", "▏", "0 %", "up to 24 h", "900 kB/s"),
+        "p95 of the 24 h with this limit",
     ]
 
 
@@ -438,7 +438,7 @@ def test_a_page_shows_recorded_days_beside_the_limits_of_its_run(
     assert held is not None
     (line,) = list_use(held)
     # 97 % of this limit and the busy hours are in one bucket, so nobody knows which is higher.
-    assert (line.cells[4], line.mark) == ("0 to 2.0 h", "perhaps at it")
+    assert (line.cells[4], line.mark) == ("up to 2 h", "perhaps at it")
     assert newest is not None
     assert newest.days == ("2026-11-25",)
     assert read_recorded_use(store, "another", stored, lambda: owners, NOW) is None

@@ -398,7 +398,7 @@ def test_a_step_that_is_too_short_hides_no_outage_and_no_time_at_a_limit(
         "set step: 5s."
     )
     assert head[2:] == exact.splitlines()[1:3]  # the time that is really missing
-    assert "112 %    5 min to 6 min" in stdout
+    assert "112 %    4 to 6 min" in stdout
 
 
 @pytest.mark.usefixtures("store", "now")

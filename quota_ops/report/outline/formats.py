@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from functools import lru_cache
+from math import ceil, floor
 from unicodedata import is_normalized
 
 from quota_ops.model.commit import MOST_UNCOMMITTED, CommitSource, Provenance, is_git, short
@@ -83,6 +84,29 @@ def duration(seconds: float) -> str:
     if minutes < MINUTE:
         return f"{minutes} min {rest:02} s"
     return f"{minutes // MINUTE:,} h {minutes % MINUTE:02} min"
+
+
+_UNITS = ((3600, 3600, "h", 10), (90, 60, "min", 1), (0, 1, "s", 1))
+"""From how many seconds on a unit is used, its seconds and name, and its parts that are shown."""
+
+
+def format_seconds(seconds: float, round_to: Callable[[float], int] = round) -> str:
+    """Return a time of some seconds in its largest unit: `0`, `18 s`, `12 min`, `2.5 h`."""
+    if not seconds:
+        return "0"
+    _, size, unit, parts = next(unit for unit in _UNITS if seconds >= unit[0])
+    return f"{round_to(seconds / size * parts) / parts:g} {unit}"
+
+
+def format_span(least: float, most: float) -> str:
+    """Return a range of seconds: `1.1 to 3.2 h`; its ends are rounded away from each other."""
+    if least == most:
+        return format_seconds(most)
+    _, size, unit, parts = next(unit for unit in _UNITS if most >= unit[0])
+    low, high = floor(least / size * parts) / parts, ceil(most / size * parts) / parts
+    if not low:
+        return f"up to {high:g} {unit}"
+    return f"{low:g} {unit}" if low == high else f"{low:g} to {high:g} {unit}"
 
 
 def at_commit(provenance: Provenance) -> str:

@@ -1,23 +1,20 @@
 """The throttling that the cuts of a plan would have caused in the last days, in words."""
 
-from collections.abc import Callable
 from math import ceil, floor
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import counted
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
-from quota_ops.report.outline.formats import format_rate
+from quota_ops.report.outline.formats import format_rate, format_seconds, format_span
 
 MOST = 10
 """How many cuts get a sentence of their own; the JSON report has all."""
-_UNITS = ((3600, 3600, "hour", 10), (90, 60, "minute", 1), (0, 1, "second", 1))
-"""From how many seconds on a unit is used, its seconds and name, and its parts that are shown."""
 
 
 def describe_throttling(found: Throttling | None) -> tuple[str, ...]:
     """Return a sentence for each cut, the longest throttling first; none without any use to read.
 
-    `user=etl producer_byte_rate would have throttled user=etl for at least 1.1 to 3.2 hours in the
+    `user=etl producer_byte_rate would have throttled user=etl for at least 1.1 to 3.2 h in the
     last 7 days, with delays up to 18 s (seen 97 % of that time, broker kafka-1:9404).`
     """
     if found is None:
@@ -71,8 +68,10 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
     measured = QUOTA_KEYS[key].measured
     is_open = measured is not None and measured.hides_use
     longer = " or longer" if measured is not None and measured.is_repeated else ""
-    span = format_span(worst.least, worst.delayed, is_open=is_open) + longer
-    if not worst.is_whole and not is_open and not longer:
+    span = (
+        format_seconds(worst.least, floor) if is_open else format_span(worst.least, worst.delayed)
+    )
+    if is_open or not (worst.is_whole or longer):
         span = f"at least {span}"
     delays = f", with delays up to {format_seconds(worst.longest, ceil)}{longer}"
     hidden = ""
@@ -83,28 +82,6 @@ def _format_delays(key: str, worst: Delays, days: int) -> str:
             "of that limit if it was in force then"
         )
     return (
-        f"would have throttled {worst.shared_by} for {span} in the last {days} days"
+        f"would have throttled {worst.shared_by} for {span}{longer} in the last {days} days"
         f"{'' if is_open else delays} ({seen}, broker {worst.broker}{hidden})"
     )
-
-
-def format_span(least: float, most: float, *, is_open: bool = False) -> str:
-    """Format a range of seconds: `1.1 to 3.2 hours`; the ends are rounded away from each other."""
-    if is_open:
-        return f"at least {format_seconds(least, floor)}"
-    _, seconds, unit, parts = _find_unit(most)
-    low, high = floor(least / seconds * parts) / parts, ceil(most / seconds * parts) / parts
-    if not low:
-        return f"up to {high:g} {plural(high, unit)}"
-    return f"{low:g} to {high:g} {plural(2, unit)}"
-
-
-def format_seconds(seconds: float, round_to: Callable[[float], int]) -> str:
-    """Format a time of some seconds in its largest unit: `18 seconds`, `2.5 hours`."""
-    _, size, unit, parts = _find_unit(seconds)
-    number = round_to(seconds / size * parts) / parts
-    return f"{number:g} {plural(number, unit)}"
-
-
-def _find_unit(seconds: float) -> tuple[int, int, str, int]:
-    return next(unit for unit in _UNITS if seconds >= unit[0])

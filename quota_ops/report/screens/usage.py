@@ -20,7 +20,13 @@ from quota_ops.model.usage.use import (
     explain_step,
     find_stretch,
 )
-from quota_ops.report.outline.formats import duration, format_rate, moment
+from quota_ops.report.outline.formats import (
+    duration,
+    format_rate,
+    format_seconds,
+    format_span,
+    moment,
+)
 from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
 
 _BAR = 10
@@ -37,19 +43,9 @@ def draw_bar(share: float) -> str:
     return ("█" * full + (_PARTS[rest] if rest else "")).ljust(_BAR)
 
 
-def format_seconds(seconds: float) -> str:
-    """Format a time for people: `0`, `45 s`, `12 min`, `3.2 h`."""
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds:.0f} s" if seconds else "0"
-    return f"{seconds / 60:.0f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"  # noqa: PLR2004
-
-
 def format_range(least: float | None, most: float | None) -> str:
-    """Format a time that is known as a range: `45 s`, `0 to 7.2 h`; empty if it is unknown."""
-    if least is None or most is None:
-        return ""
-    ends = format_seconds(least), format_seconds(most)
-    return " to ".join(dict.fromkeys(ends))
+    """Format a time that is known as a range: `45 s`, `up to 7.2 h`; empty if it is unknown."""
+    return "" if least is None or most is None else format_span(least, most)
 
 
 def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
