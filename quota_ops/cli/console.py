@@ -62,7 +62,7 @@ def show_result(output: str, *, columns: Iterable[str] = (), **forms: Callable[[
             click.echo(text, nl=False)
     elif output == "csv":
         rows = list(made)
-        click.echo("".join(format_csv(rows, columns)), nl=False)
+        click.echo(format_csv(rows, columns), nl=False)
         cells = (value for row in rows for value in row.values() if isinstance(value, str))
         warn_of_formulas(cells)
     else:
@@ -73,14 +73,14 @@ def show_result(output: str, *, columns: Iterable[str] = (), **forms: Callable[[
                 show_screen(tuple(blocks))
 
 
-def format_json_lines(rows: Iterable[Mapping[str, Any]], _: Iterable[str] = ()) -> Iterator[str]:
+def format_json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """Yield a line of JSON for each row."""
     for row in rows:
         yield f"{json.dumps(row, ensure_ascii=False)}\n"
 
 
-def format_csv(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -> Iterator[str]:
-    """Yield the lines of a table with `columns`, and others that rows have.
+def format_csv(rows: Sequence[Mapping[str, Any]], columns: Iterable[str]) -> str:
+    """Return a table with `columns`, and others that rows have.
 
     None is empty, a list or a mapping is JSON.
     """
@@ -94,7 +94,7 @@ def format_csv(rows: Sequence[Mapping[str, Any]], columns: Iterable[str] = ()) -
             json.dumps(cell, ensure_ascii=False) if isinstance(cell, list | dict) else cell
             for cell in cells
         )
-    yield text.getvalue()
+    return text.getvalue()
 
 
 def warn_of_formulas(cells: Iterable[str]) -> None:

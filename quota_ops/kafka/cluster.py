@@ -127,7 +127,7 @@ class Cluster:
         except (ClusterTrouble, ResponseLost):
             return BOOTSTRAP
 
-    def describe_registered(self, broker: int | None = None) -> tuple[Registered, ...] | None:
+    def describe_registered(self, broker: int | None) -> tuple[Registered, ...] | None:
         """Return the brokers that the cluster has registered, including fenced ones.
 
         Queries `broker`, or the one that responded last. Returns None when the cluster does not

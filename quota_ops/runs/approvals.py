@@ -9,7 +9,7 @@ from quota_ops.stages.apply.approved_plan import state_unwritten
 from quota_ops.stages.plan import plan_changes
 from quota_ops.store.ledger import decisions
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.usage.connection import PrometheusConnection, find_prometheus
+from quota_ops.usage.connection import PrometheusConnection
 
 
 def find_approval(folder: RunFolder, plan: Plan) -> Decision | None:
@@ -30,9 +30,7 @@ def find_approval(folder: RunFolder, plan: Plan) -> Decision | None:
 
 
 def follow_decision(
-    folder: RunFolder,
-    decision: Decision,
-    find_use: Callable[[str], PrometheusConnection] = find_prometheus,
+    folder: RunFolder, decision: Decision, find_use: Callable[[str], PrometheusConnection]
 ) -> None:
     """Record a decision on the run's plan, and check an approved plan with the guards again.
 

@@ -163,7 +163,7 @@ def find_client_effects(
     engine: EffectsEngine,
     folder: RunFolder,
     to: Place,
-    inventory: Inventory | None = None,
+    inventory: Inventory | None,
     earlier_writes: Targets = _NOTHING,
 ) -> InventoryEffects:
     """Write the rows of CLIENT_EFFECTS below `to`, and return the numbers by owner.
@@ -226,7 +226,7 @@ def _fingerprint(folder: RunFolder, inventory: Inventory, earlier_writes: Target
     return found.hexdigest()
 
 
-def read_quotas(folder: RunFolder, earlier_writes: Targets = _NOTHING) -> dict[Key, float]:
+def read_quotas(folder: RunFolder, earlier_writes: Targets) -> dict[Key, float]:
     """Return the quotas that the cluster stores, as if `earlier_writes` had been written."""
     return apply_targets(folder.read_values(ACTUAL), earlier_writes)
 

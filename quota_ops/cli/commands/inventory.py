@@ -12,9 +12,6 @@ from quota_ops.model.quotas.entity import CLIENT_ID, USER
 if TYPE_CHECKING:
     from quota_ops.cli.session import Session
 
-_COLUMNS = (USER, CLIENT_ID)
-_WRITERS = {".csv": format_csv, ".jsonl": format_json_lines}
-
 
 @options.command("""
   quota-ops inventory demo
@@ -49,7 +46,7 @@ def inventory(*, session: "Session", destination: Path | None, rates: bool) -> N
     from quota_ops.model.errors import InvalidInput, NotAuthorized
     from quota_ops.report.outline.formats import escape_text
 
-    if destination is not None and destination.suffix not in _WRITERS:
+    if destination is not None and destination.suffix not in {".csv", ".jsonl"}:
         raise InvalidInput(
             f"--out {destination} is neither a .csv nor a .jsonl file",
             "Pass a name with one of these endings.",
@@ -77,14 +74,14 @@ def inventory(*, session: "Session", destination: Path | None, rates: bool) -> N
             "Nothing was written. Write the inventory by hand, or export the clients from where "
             "they are registered.",
         )
-    suffix = ".csv" if destination is None else destination.suffix
-    keys = sorted({key for own in used.values() for key in own})
+    is_csv = destination is None or destination.suffix == ".csv"
+    columns = (USER, CLIENT_ID, *sorted({key for own in used.values() for key in own}))
     rows = [
         {USER: user, CLIENT_ID: client_id}
         | {key: f"{value:.6g}" for key, value in used.get((user, client_id), {}).items()}
         for user, client_id in clients
     ]
-    text = "".join(_WRITERS[suffix](rows, (*_COLUMNS, *keys)))
+    text = format_csv(rows, columns) if is_csv else "".join(format_json_lines(rows))
     if destination is None:
         click.echo(text, nl=False)
     else:
@@ -94,5 +91,5 @@ def inventory(*, session: "Session", destination: Path | None, rates: bool) -> N
         except OSError as error:
             raise InvalidInput(f"{destination} cannot be written: {error.strerror}") from error
         click.echo(f"{destination}: {len(clients):,} clients", err=True)
-    if suffix == ".csv":
+    if is_csv:
         warn_of_formulas(name for client in clients for name in client)

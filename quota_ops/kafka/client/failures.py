@@ -163,7 +163,7 @@ def find_cause(failure: Failure) -> Cause:
     return next((cause for cause in _CAUSES if cause.words.search(failure.words)), _OTHER)
 
 
-def collect_facts(connection: Connection, distrust: str | None = None) -> dict[str, str]:
+def collect_facts(connection: Connection, distrust: str | None) -> dict[str, str]:
     """Return the facts of a connection that the messages use; they contain no secret.
 
     `distrust` is OpenSSL's reason for not trusting a certificate.

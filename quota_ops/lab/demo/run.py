@@ -30,7 +30,7 @@ NEXT = (
 )
 
 
-def run_demo(keep: Path | None = None) -> None:
+def run_demo(keep: Path | None) -> None:
     """Run the demo in a temporary home, or in a new folder `keep`, which it does not remove.
 
     Ends all its processes, even after an error. Raises InvalidInput when `keep` is not a new or

@@ -246,7 +246,7 @@ _SPELLINGS = {
 }
 
 
-def check_columns(table: Table[Any], found: Mapping[str, str], place: str = "") -> None:
+def check_columns(table: Table[Any], found: Mapping[str, str], place: str) -> None:
     """Compare column names and Arrow type names to the table.
 
     Raises OtherForm, which lists the differences.
