@@ -12,7 +12,7 @@ SHARES = DailyNumber(
     [("2026-11-01", 100.0), ("2026-11-02", None), ("2026-11-03", 97.96), ("2026-11-04", 99.99)],
     "%",
 )
-COUNTS = DailyNumber("Drifted", [("2026-11-01", 0), ("2026-11-02", 5)])
+COUNTS = DailyNumber("Drifted", [("2026-11-01", 0), ("2026-11-02", 5), ("2026-11-03", None)])
 ALLOWED = {
     *("class", "viewBox", "role", "aria-label", "transform", "d", "dy", "fill", "stroke"),
     *("x", "y", "x1", "x2", "y1", "y2", "width", "height", "stroke-width", "text-anchor"),
@@ -25,9 +25,9 @@ def parts_of(drawn: Markup) -> list[ET.Element]:
 
 
 def test_a_chart_has_words_that_never_round_up() -> None:
-    """A chart is named by its newest, lowest and highest number; 99.99 % is not 100 %."""
-    assert SHARES.words == "In sync: 99.9 % now, between 97.9 % and 100 % on 3 days"
-    assert COUNTS.words == "Drifted: 5 now, between 0 and 5 on 2 days"
+    """A chart is named by its last known day and its bounds; 99.99 % is not 100 %."""
+    assert SHARES.words == "In sync: 99.9 % on 2026-11-04, between 97.9 % and 100 % on 3 days"
+    assert COUNTS.words == "Drifted: 5 on 2026-11-02, between 0 and 5 on 2 days"
 
 
 def test_the_axis_of_a_chart() -> None:

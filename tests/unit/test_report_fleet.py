@@ -63,8 +63,8 @@ def test_a_day_without_a_run_changes_no_total() -> None:
 
     shown = re.findall('aria-label="(Quotas [^"]*)"', page)
     assert shown == [
-        "Quotas in sync: 99.6 % now, between 99.2 % and 99.6 % on 3 days",
-        "Quotas drifted: 1 now, between 1 and 6 on 3 days",
+        "Quotas in sync: 99.6 % on 2026-11-21, between 99.2 % and 99.6 % on 3 days",
+        "Quotas drifted: 1 on 2026-11-21, between 1 and 6 on 3 days",
     ]
 
 

@@ -23,8 +23,6 @@ class DailyNumber(NamedTuple):
     days: Sequence[tuple[str, float | None]]
     unit: str = ""
     """`%` for a percentage, otherwise empty."""
-    newest: str = "now"
-    """When the newest number was measured."""
 
     @property
     def known(self) -> list[tuple[datetime, float]]:
@@ -36,14 +34,14 @@ class DailyNumber(NamedTuple):
     @property
     def words(self) -> str:
         """The chart in words: its newest, lowest and highest number."""
-        numbers = [value for _, value in self.known]
-        if not numbers:
+        if not self.known:
             return f"{self.name}: no numbers"
+        numbers, last = [value for _, value in self.known], self.known[-1][0]
         newest, least, most = (
             self.format(number) for number in (numbers[-1], min(numbers), max(numbers))
         )
         between = f"between {least} and {most} on {len(numbers)} days"
-        return f"{self.name}: {newest} {self.newest}, {between}"
+        return f"{self.name}: {newest} on {last:%Y-%m-%d}, {between}"
 
     def format(self, number: float) -> str:
         """Return a number as text; a percentage is never rounded up to 100 %."""

@@ -94,7 +94,7 @@ def list_use(use: RecordedUse, cluster: str = "") -> Iterator[UseLine]:
         shares = [None if share is None else 100 * share for share in quota.days]
         name = f"{quota.entity} {quota.key}, p95 in percent of its limit"
         days = list(zip(use.days, shares, strict=True))
-        numbers = DailyNumber(name, days, newest="on the last day")
+        numbers = DailyNumber(name, days)
         yield UseLine(
             cluster,
             quota.entity,
