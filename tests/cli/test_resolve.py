@@ -159,6 +159,17 @@ def test_who_is_exempted(lab: Lab) -> None:
     assert "{user=replicator} exempts it: nothing limits it.\n" in said
 
 
+@pytest.mark.parametrize("value", ["nan", "inf", 1e308])
+def test_a_value_that_limits_nobody(lab: Lab, value: object) -> None:
+    """A number above every rate is shown as an exemption, and so is one that no rate is above."""
+    row = {"entity": {"user": "bob"}, "key": "request_percentage", "value": value}
+    (lab.root / "taken.jsonl").write_text(json.dumps(row), "utf-8")
+
+    said = resolve(lab, "--actual", "taken.jsonl", "--user", "bob", "--key", "request_percentage")
+
+    assert said.endswith("\n    {user=bob} exempts it: nothing limits it.\n")
+
+
 def test_a_type_that_apache_kafka_does_not_have(lab: Lab) -> None:
     """A stored limit of a foreign type is named, and no client is called unlimited for sure."""
     row = {"entity": {"client-id-prefix": "ap"}, "key": "producer_byte_rate", "value": 1048576}

@@ -10,7 +10,7 @@ from quota_ops.desired.quotas_file import Limit, Quota
 from quota_ops.model.errors import InvalidDesiredState, InvalidInput
 from quota_ops.model.finding import Problem
 from quota_ops.model.plans.placement import Placement, UnknownBrokersError
-from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, to_decimal
+from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, multiply_limit, to_decimal
 from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.text import counted, plural
 
@@ -101,7 +101,7 @@ def _share_rate(key: str, whole: float, brokers: int) -> float:
 def _reach(key: str, share: float, sharing: int, brokers: int) -> str:
     """Return what a client gets: the least if one broker serves it, the most if all of them do."""
     least, most, every = (
-        format_limit(key, float(to_decimal(share) * times)) for times in (1, sharing, brokers)
+        format_limit(key, multiply_limit(share, times)) for times in (1, sharing, brokers)
     )
     text = f"{least} if one serves it, {most} if all do"
     if sharing == brokers:

@@ -331,6 +331,11 @@ def add_limits(limits: Iterable[float]) -> float:
     return float(sum(map(to_decimal, limits)))
 
 
+def multiply_limit(limit: float, times: int) -> float:
+    """Return a limit so many times, as people compute it: three times 33.3 is 99.9."""
+    return float(to_decimal(limit) * times)
+
+
 def find_factor(before: float, after: float) -> float:
     """Return how many times as high a limit is, as people compute it: 0.7 is 7 times 0.1."""
     return float(f"{after / before:.15g}")

@@ -1,7 +1,6 @@
 """The limits of a client: KIP-546's text, the table of all levels, and JSON."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isfinite
 from typing import Any
 
 from quota_ops.model.quotas.entity import CLIENT_ID, ENTITY_TYPES, IP, USER, Entity
@@ -13,6 +12,8 @@ from quota_ops.model.quotas.quota import (
     find_applied,
     format_limit,
     json_number,
+    limits_a_client,
+    multiply_limit,
 )
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted
@@ -176,7 +177,7 @@ def _meaning(resolution: Resolution, brokers: int | None) -> str:
             else "Nothing limits it."
         )
     limit = format_limit(resolution.key, resolution.applied.value)
-    if limit == UNLIMITED:
+    if not limits_a_client(resolution.key, resolution.applied.value):
         return f"{{{_parts(resolution.applied.entity)}}} exempts it: nothing limits it."
     if resolution.spellings:
         limit = " or ".join(_value(resolution, rung) for rung in resolution.spellings)
@@ -194,9 +195,11 @@ def _meaning(resolution: Resolution, brokers: int | None) -> str:
 
 def _ceiling(resolution: Resolution, brokers: int | None) -> str:
     value = resolution.applied.value if resolution.applied else None
-    if brokers is None or value is None or not isfinite(value):
+    if brokers is None or value is None:
         return "at most that times the number of brokers over the cluster"
-    return f"at most {format_limit(resolution.key, value * brokers)} over the cluster"
+    return (
+        f"at most {format_limit(resolution.key, multiply_limit(value, brokers))} over the cluster"
+    )
 
 
 def _value(resolution: Resolution, rung: Rung) -> str:
