@@ -68,21 +68,15 @@ def _find_id(folder: Path) -> str | None:
     try:
         file = (folder / CLUSTER_YAML).lstat()
         return _parse_id(folder, file.st_dev, file.st_ino, file.st_size, file.st_ctime_ns)
-    except (OSError, _InvalidFileError):
+    except OSError:
         return None
-
-
-class _InvalidFileError(Exception):
-    """A cluster.yaml is not valid, or could not be read now: that is not remembered."""
 
 
 # The drift DAG checks hundreds of clusters in one process, each against all others.
 @lru_cache(maxsize=4096)
-def _parse_id(folder: Path, *_version: int) -> str:
+def _parse_id(folder: Path, *_version: int) -> str | None:
     cluster = read_cluster_yaml(folder, Problems())
-    if cluster is None:
-        raise _InvalidFileError
-    return cluster.policy.cluster_id
+    return cluster and cluster.policy.cluster_id
 
 
 def _explain_same_cluster(known: Path, folder: Path) -> Iterator[_Duplicate]:

@@ -129,11 +129,6 @@ def _doubt(found: ClusterReview, what: str, error: QuotaOpsError) -> ClusterRevi
     return replace(found, unjudged=(*found.unjudged, reason))
 
 
-def values_of(rows: Mapping[Key, DesiredRow]) -> dict[Key, float]:
-    """Return the values of declared rows."""
-    return {key: row.value for key, row in rows.items()}
-
-
 def _describe(run: Run, found: ClusterReview, *, files_only: bool) -> ClusterReview:
     """Describe the cluster or, without it, the state that the merge base declares."""
     if not files_only:
@@ -252,7 +247,8 @@ def _find_known_findings(
     for files in filter(None, (found.base, found.target)):
         others = {key: value for key, value in stored.items() if key not in files.rows}
         facts = folder.find(FACTS)
-        on_cluster = check_cluster(values_of(files.rows), others, facts, files.policy)
+        declared = {key: row.value for key, row in files.rows.items()}
+        on_cluster = check_cluster(declared, others, facts, files.policy)
         yield from (finding.identity for finding in (*files.findings, *on_cluster))
 
 

@@ -59,10 +59,7 @@ def group_of(entity: Entity, by: GroupBy) -> str:
         return "quotas"
     if by is GroupBy.TYPE or name is None:
         return _DEFAULTS if entity.has_default else _OF_TYPES[entity.types]
-    return _file_name(name if by is GroupBy.USER else _WORD.split(name)[0])
-
-
-def _file_name(name: str) -> str:
+    name = name if by is GroupBy.USER else _WORD.split(name)[0]
     plain = _UNSAFE.sub("-", name.lower()).strip("-")[:_LONGEST]
     return f"{plain}-quotas" if plain == "cluster" else plain or "others"
 

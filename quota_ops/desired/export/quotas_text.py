@@ -51,11 +51,6 @@ def _escaped(char: str) -> str:
     return f"\\u{code:04x}" if code < _FOUR_DIGITS else f"\\U{code:08x}"
 
 
-def spell_comment(text: str) -> str:
-    """Format any text as a comment on one line."""
-    return "".join(char if char.isprintable() else _escaped(char) for char in text)
-
-
 def spell_name(name: str | None) -> str:
     """Format the name of an entity part; None is the default."""
     return "{default: true}" if name is None else spell_text(name)
@@ -118,48 +113,32 @@ def split_writable(
     spellings = _group_spellings(row.entity for row in rows)
     writable, left_out = [], []
     for entity, group in groupby(rows, key=lambda row: row.entity):
-        values = {row.key: row.value for row in group}
-        left_out += [
-            LeftOut(entity, f"{key}: {reason}", protect=False)
-            for key in values
-            if (reason := explain_unalterable(entity.types, key)) is not None
-        ]
-        known = {
-            key: value
-            for key, value in values.items()
-            if explain_unalterable(entity.types, key) is None
-        }
+        known = []
+        for row in group:
+            if reason := explain_unalterable(entity.types, row.key):
+                left_out.append(LeftOut(entity, f"{row.key}: {reason}", protect=False))
+            else:
+                known.append(row)
         if not known:
             continue
-        if (why := _explain_undeclarable(entity, known, spellings)) is not None:
-            left_out.append(LeftOut(entity, *why))
+        limits = {row.key: spell_limit(QUOTA_KEYS[row.key], row.value) for row in known}
+        wrong = _wrong_address(entity, spellings) or next(
+            (
+                f"{row.key} is {format_limit(row.key, row.value)}, which YAML cannot declare"
+                for row in known
+                if limits[row.key] is None
+            ),
+            None,
+        )
+        if wrong is None:
+            texts = ((name, text) for name in QUOTA_KEYS if (text := limits.get(name)))
+            writable.append(Writable(entity, tuple(texts)))
+        elif ANY in entity.as_dict().values():
+            why = f"{wrong}; protect cannot name it, because {ANY} means every name"
+            left_out.append(LeftOut(entity, why, protect=False))
         else:
-            writable.append(Writable(entity, tuple(_spell_limits(known))))
+            left_out.append(LeftOut(entity, wrong, protect=True))
     return tuple(writable), tuple(left_out)
-
-
-def _spell_limits(values: Mapping[str, float]) -> Iterable[tuple[str, str]]:
-    for name, key in QUOTA_KEYS.items():
-        if name in values and (limit := spell_limit(key, values[name])) is not None:
-            yield name, limit
-
-
-def _explain_undeclarable(
-    entity: Entity, values: Mapping[str, float], spellings: Mapping[str, list[str]]
-) -> tuple[str, bool] | None:
-    reason = _wrong_address(entity, spellings) or _wrong_value(values)
-    if reason is None:
-        return None
-    if ANY in entity.as_dict().values():
-        return f"{reason}; protect cannot name it, because {ANY} means every name", False
-    return reason, True
-
-
-def _wrong_value(values: Mapping[str, float]) -> str | None:
-    for name, value in values.items():
-        if spell_limit(QUOTA_KEYS[name], value) is None:
-            return f"{name} is {format_limit(name, value)}, which YAML cannot declare"
-    return None
 
 
 def _wrong_address(entity: Entity, spellings: Mapping[str, list[str]]) -> str | None:
@@ -309,4 +288,5 @@ def left_out_comments(left_out: Iterable[LeftOut]) -> str:
 
 
 def _format_left_out(quota: LeftOut) -> str:
-    return spell_comment(f"{quota.entity.text}  {quota.reason}")
+    text = f"{quota.entity.text}  {quota.reason}"
+    return "".join(char if char.isprintable() else _escaped(char) for char in text)

@@ -71,12 +71,6 @@ class Merge(Struct, frozen=True):
         return Unjudged(what, names, _REMEDY)
 
 
-def list_read(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return the paths of clusters that quota-ops reads, below the desired state."""
-    parts = ((path, *path.partition("/")) for path in paths)
-    return tuple(path for path, _, _, below in parts if below and is_read(below))
-
-
 def _find_changes(before: BaseFiles | None, after: BaseFiles | None) -> dict[Key, Any]:
     """Return the values and settings that differ, as they are afterwards; None for none."""
     old, new = _list_values(before), _list_values(after)
@@ -232,7 +226,11 @@ class Branch(Struct, frozen=True):
             if merged is None:
                 return None
             tree, conflicts = merged
-            changed = list_read(repository.changed_between(self.target, tree))
+            parts = (
+                (path, *path.partition("/"))
+                for path in repository.changed_between(self.target, tree)
+            )
+            changed = tuple(path for path, _, _, below in parts if below and is_read(below))
             branch = replace(self, repository=repository)
             tops = {path.partition("/")[0] for path in changed} - {SHARED}
             files = branch.read_commit(tree, {*clusters, *tops})

@@ -2,10 +2,11 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 import yaml
@@ -171,24 +172,19 @@ _CRON_NUMBER = re.compile(r"[0-9]+")
 _PLAIN_CRON = re.compile(r"\*(/[1-9][0-9]*)?|[0-9]+(-[0-9]+)?(,[0-9]+(-[0-9]+)?)*")
 
 
-def read_schedule(field: str, node: yaml.Node) -> str:
+def read_cron(field: str, node: yaml.Node, presets: Collection[str] = ()) -> str:
     """Read five cron fields that occur at some time, or a preset. Raises Misread for anything else.
 
     Airflow parses them with the same croniter; an invalid schedule breaks the whole DAG file.
     """
     text = read_text(field, node)
-    if text not in PRESETS:
-        _check_cron(
-            text, f"{field} must be five cron fields, or one of {', '.join(PRESETS)}.", field
-        )
+    if text not in presets:
+        others = f", or one of {', '.join(presets)}" if presets else ""
+        _check_cron(text, f"{field} must be five cron fields{others}.", field)
     return text
 
 
-def read_cron(field: str, node: yaml.Node) -> str:
-    """Read five cron fields that occur at some time. Raises Misread for anything else."""
-    text = read_text(field, node)
-    _check_cron(text, f"{field} must be five cron fields.", field)
-    return text
+read_schedule = partial(read_cron, presets=PRESETS)
 
 
 def _check_cron(text: str, message: str, field: str) -> None:
