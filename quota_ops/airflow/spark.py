@@ -170,7 +170,9 @@ def build_address(spark: Connection) -> str:
         "token": spark.password,
         "use_ssl": str(spark.extra_dejson.get("use_ssl", "")).lower(),
     }
-    given = "".join(f";{name}={quote(value)}" for name, value in parameters.items() if value)
+    given = "".join(
+        f";{name}={quote(value, safe='')}" for name, value in parameters.items() if value
+    )
     port = f":{spark.port}" if spark.port else ""
     return f"sc://{host}{port}{'/' if given else ''}{given}"
 

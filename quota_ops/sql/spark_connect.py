@@ -22,6 +22,7 @@ _LONGEST_WAIT = 4_000
 
 
 _LOGIN = "The server's token is the parameter token of the address; in Airflow, the password."
+_FORM = "It is sc://HOST:PORT, then /;NAME=VALUE for a parameter, with %2F for a / in VALUE."
 _START = "Start the server, or correct the address."
 
 
@@ -50,8 +51,8 @@ def connect(address: str, settings: Mapping[str, str]) -> Iterator[SparkSession]
     warnings.filterwarnings("ignore", r"\[RETRIES_EXCEEDED\]", UserWarning)
     try:
         session = Session(address)
-    except ValueError as error:  # PySparkValueError too
-        raise InvalidInput(f"{server} is not an address of Spark Connect: {error}") from error
+    except ValueError:  # PySparkValueError too; its text may contain the token
+        raise InvalidInput(f"{server} is not an address of Spark Connect", _FORM) from None
     policy = DefaultPolicy(max_retries=_RETRIES, max_backoff=_LONGEST_WAIT)
     session.client.set_retry_policies([policy])
     try:
@@ -68,7 +69,7 @@ def connect(address: str, settings: Mapping[str, str]) -> Iterator[SparkSession]
 
 def hide_token(address: str) -> str:
     """Return the address of a server without its parameters, which may contain a token."""
-    return address.partition("/;")[0]
+    return address.partition(";")[0].rstrip("/")
 
 
 def _check(session: Any, server: str) -> None:

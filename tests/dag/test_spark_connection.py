@@ -122,6 +122,23 @@ def test_the_connection_on_the_page(record: Path, monkeypatch: pytest.MonkeyPatc
     assert others == ["--master", "spark://spark-master:7077", "--name", "default-name"]
 
 
+def test_the_token_of_a_server() -> None:
+    """Spark gets any login and password of the connection as they are, also with a slash."""
+    from airflow.sdk import Connection
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    from quota_ops.airflow.spark import build_address
+
+    conn = {"conn_type": "spark_connect", "host": "spark.example", "port": 15002}
+    spark = Connection(conn_id="spark", **conn, login="olga@eu/1", password="k3y/+;=%2F")
+    address = DefaultChannelBuilder(build_address(spark))
+    assert (address.host, address.userId, address.token) == (
+        "spark.example",
+        "olga@eu/1",
+        "k3y/+;=%2F",
+    )
+
+
 def test_a_failed_diff_took_the_time_of_its_job(tmp_path: Path) -> None:
     """A run that Spark did not compare has the time for which the task tried."""
     from quota_ops.airflow.errors import SparkFailed

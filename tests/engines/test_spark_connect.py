@@ -55,7 +55,9 @@ def test_a_server_that_rejects_or_is_missing(spark_server: SparkServer) -> None:
         "sc://localhost:1": "the Spark Connect server sc://localhost:1 does not respond: failed to "
         "connect to all addresses; last error: UNKNOWN: ipv4:127.0.0.1:1: "
         "Failed to connect to remote host: Connection refused",
-        "http://localhost": "http://localhost is not an address of Spark Connect: ",
+        "http://localhost": "http://localhost is not an address of Spark Connect",
+        f"{where}/;token=a/guess": f"{where} is not an address of Spark Connect",
+        f"{where};token=guess": f"{where} is not an address of Spark Connect",
     }
     for address, message in cases.items():
         with pytest.raises((InvalidInput, ServerUnreachable)) as error, connect(address, {}):
