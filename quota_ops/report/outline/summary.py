@@ -83,7 +83,7 @@ def _find_interruption(report: Report) -> SyncStatus | None:
     if report.life:
         return SyncStatus[report.life.upper()]
     stopped = {stage.stage for stage in report.stages if stage.status in CUT_OFF}
-    is_read_back = report.record is None and bool(report.verification.brokers)
+    is_read_back = bool(report.verification.brokers)
     return SyncStatus.INTERRUPTED if "apply" in stopped and not is_read_back else None
 
 

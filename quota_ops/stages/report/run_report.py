@@ -15,7 +15,6 @@ from quota_ops.model.plans.capacity import Promises, sum_promises
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.rows import DesiredRow, Key, Keys, Side
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS, LEDGER, OVERRIDES
-from quota_ops.model.runs.outcome import settle_unknown
 from quota_ops.model.runs.report import Record, Report
 from quota_ops.model.runs.run import Checked, Described, Verification
 from quota_ops.model.runs.stages import DIED, STAGES, StageResult, StageStatus
@@ -110,18 +109,15 @@ def _add_plan(run: RunState, report: Report) -> Report:
 
 def _add_writes(run: RunState, report: Report) -> Report:
     """Add what validate and apply wrote, what verify read back, and what report recorded."""
-    folder, applied, verification = run.folder, run.outcomes, run.read_back or Verification()
+    folder, applied, verification = run.folder, run.settled, run.read_back or Verification()
     wrong = {verdict.id for verdict in verification.verdicts}
-    is_read_back = report.record is None and bool(verification.brokers)
-    if is_read_back:
-        applied = tuple(settle_unknown(applied, wrong, "found by verify"))
     audited = run.find(files.AUDITED)
     return replace(
         report,
         validated=run.read_outcomes(files.VALIDATED),
         applied=applied,
         writes=bool(applied) or folder.has(files.APPLIED),
-        life=None if is_read_back else run.life,
+        life=None if verification.brokers else run.life,
         verification=verification,
         superseded=None if run.read_back else run.verification,
         looked=find_look(run),

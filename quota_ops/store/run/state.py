@@ -16,7 +16,13 @@ from typing import TypeVar
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Keys
 from quota_ops.model.quotas.tables import DIFFERENCES
-from quota_ops.model.runs.outcome import Outcome, Status, build_outcomes, find_written
+from quota_ops.model.runs.outcome import (
+    Outcome,
+    Status,
+    build_outcomes,
+    find_written,
+    settle_unknown,
+)
 from quota_ops.model.runs.run import Outcomes, Verification
 from quota_ops.model.runs.stages import CUT_OFF, Life, StageResult, StageStatus
 from quota_ops.store.places.numbered_files import read_file
@@ -123,6 +129,14 @@ class RunState:
                 for outcome in build_outcomes(number, rows, Status.NOT_SENT, None)
             ),
         )
+
+    @property
+    def settled(self) -> tuple[Outcome, ...]:
+        """The outcomes, of which verify has settled the unknown ones if it read the run back."""
+        if not self.read_back or not self.read_back.brokers:
+            return self.outcomes
+        wrong = {verdict.id for verdict in self.read_back.verdicts}
+        return tuple(settle_unknown(self.outcomes, wrong, "found by verify"))
 
     def read_outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes in a file; empty if it is missing."""
