@@ -11,9 +11,11 @@ import pytest
 from quota_ops.model.errors import GuardsRefused, Refused
 from quota_ops.model.plans.approval import Author, Decision, DecisionKind
 from quota_ops.model.plans.guard import Guard
+from quota_ops.model.plans.plan import Plan
 from quota_ops.model.stored import to_json
 from quota_ops.runs.chain import CHAINS, RESUMED, run_stages
-from quota_ops.store.ledger.decisions import new_decision
+from quota_ops.stages import apply
+from quota_ops.store.ledger.decisions import append, new_decision, record_use
 from quota_ops.store.places.written_by import without_version
 from quota_ops.store.run.files import APPROVAL, PLAN
 from quota_ops.store.run.folder import RunFolder
@@ -126,6 +128,26 @@ def test_an_approval_is_spent(lab: Lab) -> None:
 
     assert folder.read_json(PLAN)["digest"] == asked[0]
     assert isinstance(error, Refused)
+    assert lab.stored() == {}
+
+
+def test_an_approval_that_another_run_uses_first(lab: Lab, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that was paused before it recorded its own use finds the approval spent."""
+    lab.desire({"user=alice": {KEY: 10.0}}, approval="always")
+    first, paused = lab.run("plan", allow={}), lab.run("plan", allow={})
+    decision = approves(lab, first.place.name)(first.plan())
+    append(lab.records.approvals, decision)
+
+    def pause(folder: RunFolder, plan: Plan) -> tuple[Decision, ...]:
+        monkeypatch.undo()
+        run_stages(lab.resume(first, allow={}, approve=decision.digest), RESUMED)
+        lab.put({"user=alice": {KEY: None}})
+        return record_use(folder, plan)
+
+    monkeypatch.setattr(apply, "record_use", pause)
+    error = error_of(lab.resume(paused, allow={}, approve=decision.digest), RESUMED)
+
+    assert "is not approved" in error.message
     assert lab.stored() == {}
 
 

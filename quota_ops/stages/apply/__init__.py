@@ -27,7 +27,7 @@ from quota_ops.model.runs.outcome import (
 )
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import command, counted
-from quota_ops.stages.apply.approved_plan import load_plan
+from quota_ops.stages.apply.approved_plan import load_plan, refuse_unless_decided
 from quota_ops.stages.apply.intent import (
     is_as_planned,
     record_intents,
@@ -82,7 +82,7 @@ def apply_plan(
     described = _describe(cluster, find_moved, lost)
     # Why here: before anything that another run could see, so that no two runs use one approval.
     if approved is not None:
-        record_use(folder, plan)
+        refuse_unless_decided(folder, plan, record_use(folder, plan))
     # Why here: an earlier run looks for claims before each request, and the ledger does not change
     # if there is nothing to write. So it learns of this run before this run writes.
     record_claim(folder)

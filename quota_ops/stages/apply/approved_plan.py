@@ -41,12 +41,19 @@ def load_plan(folder: RunFolder, approved: str | None) -> tuple[Plan, Batches]:
     valid = decisions.find_valid_decisions(folder, plan)
     plan = plan.with_guards(approval.mark_overridden(plan.guards, valid))
     if approved is not None:
-        refuse_unless_guards_pass(plan)
-        said = {decision.said for decision in valid}
-        if approval.needs_approval(plan) and approval.DecisionKind.APPROVED not in said:
-            raise build_approval_error(folder, plan)
+        refuse_unless_decided(folder, plan, valid)
     _refuse_unless_validated(folder, batches)
     return plan, batches
+
+
+def refuse_unless_decided(
+    folder: RunFolder, plan: Plan, valid: tuple[approval.Decision, ...]
+) -> None:
+    """Raise Refused if a plan needs a decision that is not among the valid ones."""
+    refuse_unless_guards_pass(plan.with_guards(approval.mark_overridden(plan.guards, valid)))
+    said = {decision.said for decision in valid}
+    if approval.needs_approval(plan) and approval.DecisionKind.APPROVED not in said:
+        raise build_approval_error(folder, plan)
 
 
 def build_approval_error(folder: RunFolder, plan: Plan) -> Refused:

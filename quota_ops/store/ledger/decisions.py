@@ -4,6 +4,7 @@ It is in the run store's folder `approvals`. A run's approval.json is a copy for
 decision is read from it.
 """
 
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from itertools import takewhile
 
@@ -40,14 +41,17 @@ def new_decision(
     )
 
 
-def find_valid_decisions(folder: RunFolder, plan: Plan) -> tuple[Decision, ...]:
+def find_valid_decisions(
+    folder: RunFolder, plan: Plan, record: Iterable[Decision] | None = None
+) -> tuple[Decision, ...]:
     """Return the decisions that count for a run's plan now, as `select_valid_decisions` defines.
 
-    Raises InvalidInput if the record is damaged or cannot be listed.
+    Those in the `record` as it is now, or was. Raises InvalidInput if it is damaged or cannot be
+    listed.
     """
     policy = plan.strict_policy
     return select_valid_decisions(
-        read(folder.records.approvals, plan.digest),
+        read(folder.records.approvals, plan.digest) if record is None else record,
         folder.place.name,
         datetime.now(UTC),
         policy.approval,
@@ -63,13 +67,18 @@ def append(approvals: Place, decision: Decision) -> None:
     )
 
 
-def record_use(folder: RunFolder, plan: Plan) -> None:
-    """Record that a run begins to write its plan: earlier decisions then count for it alone."""
+def record_use(folder: RunFolder, plan: Plan) -> tuple[Decision, ...]:
+    """Record that a run begins to write its plan: earlier decisions then count for it alone.
+
+    Returns those that do: none if another run has recorded its use just before.
+    """
     approvals, run = folder.records.approvals, folder.place.name
     record = read(approvals, plan.digest)
     if record and (record[-1].said, record[-1].run) != (DecisionKind.APPLIED, run):
         applied = Decision(DecisionKind.APPLIED, plan.digest, (), None, None, iso_utc(), "", run)
         append(approvals, applied)
+        record = tuple(takewhile(applied.__ne__, read(approvals, plan.digest)))
+    return find_valid_decisions(folder, plan, record)
 
 
 def copy_to_run(folder: RunFolder, decisions: tuple[Decision, ...]) -> None:
