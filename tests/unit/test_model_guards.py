@@ -20,6 +20,8 @@ from quota_ops.model.plans.guard_rules import EarlierRuns, is_blocked_by, judge,
 from quota_ops.model.plans.policy import ApprovalPolicy, DriftPolicy, GuardThresholds, Policy
 from quota_ops.model.plans.strict_policy import Grounds
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
+from quota_ops.model.quotas.entity import USER
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.owners import Owner, OwnerChange, OwnerIndex
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.stored import from_json, to_json
@@ -223,8 +225,22 @@ def test_a_one_off_change_is_judged_as_a_plan_is() -> None:
     found = [finding.guard for finding in judge_alteration(writes, policy, applied, {})]
 
     assert found == ["removals", "cut", "raise", "unlimited", "small_limit", "default_touched"]
-    assert {*found, "unprotected"} == set(OF_ALTER)  # that one is about the ledger, not a row
+    assert {*found, "unprotected"} == set(OF_ALTER)
     assert {str(guard) for guard in Guard if not guard.not_alter} == set(OF_ALTER)
+
+
+def test_a_one_off_change_outside_the_applied_scope_is_blocked() -> None:
+    """A branch cannot widen `scope` for an alter; clear_unmanaged is about what runs clear."""
+    scope = (EntityFilter((FilterPart(USER, Match.EXACT, "alice"),)),)
+    policy = policy_of({"policy": {"clear_unmanaged": True}})
+    writes = [
+        difference({"who": who, "kind": "unmanaged", "before": 10}) for who in ("alice", "bob")
+    ]
+    words = "user=bob producer_byte_rate would change, although excluded by the last applied policy"
+
+    found = judge_alteration(writes, policy, policy_of({"policy": {"scope": scope}}), {})
+
+    assert [*map(said, found)] == [("unprotected", words)]
 
 
 @pytest.mark.parametrize(("commit", "blocked"), [("rollback of run-1", True), ("aaaaaaa", False)])

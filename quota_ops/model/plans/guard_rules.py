@@ -18,6 +18,7 @@ from math import ceil
 from typing import NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from quota_ops.model.commit import is_git, named, short
 from quota_ops.model.plans.ceilings import exceeds_ceiling
@@ -264,10 +265,11 @@ def judge_alteration(
     writes: Sequence[Difference], policy: Policy, applied: Policy | None, risks: Risks
 ) -> tuple[GuardFinding, ...]:
     """Return the guards that block a one-off change, by what its rows do."""
+    if applied is not None:  # a person clears what they type, whatever runs clear
+        applied = replace(applied, clear_unmanaged=True)
     earlier = EarlierRuns(0, {}, applied, ())
     found = judge(writes, policy=policy, commit=None, desired=1, earlier=earlier, risks=risks)
-    judged = {*OF_ALTER} - {Guard.UNPROTECTED}  # alter refuses those rows, and nobody overrides it
-    return tuple(finding for finding in found if finding.guard in judged)
+    return tuple(finding for finding in found if finding.guard in OF_ALTER)
 
 
 def _describe_cuts(found: Sequence[Judged], grounds: Grounds) -> str:
