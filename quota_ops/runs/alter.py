@@ -23,7 +23,7 @@ from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.text import command
 from quota_ops.stages.plan.alter import Known
 from quota_ops.store.places.run_store import ClusterStore
-from quota_ops.store.run.files import ALTER, APPLIED
+from quota_ops.store.run.files import ALTER
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
 
@@ -109,7 +109,8 @@ def refuse_unwritable(
 
 def list_altered(folder: RunFolder) -> tuple[NewLimit, ...]:
     """Return the values that the cluster has since an alter, for Git to declare."""
-    accepted = {outcome.entity for outcome in folder.outcomes(APPLIED) if outcome.status in DONE}
+    outcomes = RunState(folder).outcomes
+    accepted = {outcome.entity for outcome in outcomes if outcome.status in DONE}
     if not accepted:
         return ()
     return tuple(

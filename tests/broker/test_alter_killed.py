@@ -11,7 +11,7 @@ import pytest
 from quota_ops.store.run.files import ALTER
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.state import RunState
-from tests.broker.killing import die_in_file, kill_at_step
+from tests.broker.killing import die_in_file, die_in_request, kill_at_step
 from tests.broker.stage_runs import KEY
 from tests.broker.test_stages_killed import ALLOW, Play, rows
 from tests.lab import Lab
@@ -106,6 +106,27 @@ def test_an_alter_killed_late(file: str, lab: Lab) -> None:
     lab.put(BEFORE)
     assert kill(lab, partial(die_in_file, file), alter_of_five(lab))
     assert_settled_and_undone(lab)
+
+
+@pytest.mark.local_store
+def test_an_alter_killed_while_it_writes_is_read_back(lab: Lab) -> None:
+    """Its run is interrupted until verify has read back what it wrote, as a run of Git is."""
+    lab.desire({})
+    lab.put(BEFORE)
+    assert kill(lab, partial(die_in_request, 1, before=False), alter_of_five(lab))
+    run = str(lab.runs[-1].place)
+    listed = [lab.call("runs").stdout]
+
+    verified = lab.call("verify", "--run", run)
+
+    listed.append(lab.call("runs").stdout)
+    assert verified.stdout.splitlines()[:2] == [
+        "applied: 3 accepted, 2 not sent",
+        "broker 1 agrees",
+    ]
+    found = "Altered: 3 of 5 changes on demo were written, by root, overriding guard unlimited"
+    assert lab.call("show", run).stdout.startswith(found)
+    assert ["  Interrupted  " in one for one in listed] == [True, False], listed
 
 
 @pytest.mark.local_store

@@ -11,7 +11,7 @@ from quota_ops.model.plans.ledger_edits import CLEARED, settle
 from quota_ops.model.quotas.difference import WRITES, Action, Difference, Kind
 from quota_ops.model.quotas.rows import Key, LostLimit, Side, Targets
 from quota_ops.model.quotas.tables import DESIRED, DIFFERENCES, HOLDS
-from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written, settle_unknown
+from quota_ops.model.runs.outcome import find_open, find_unwritten, find_written
 from quota_ops.model.runs.progress import SILENT, Progress
 from quota_ops.model.text import command, counted, name_first, plural
 from quota_ops.stages.describe.absent_brokers import read_known_brokers
@@ -120,9 +120,8 @@ def _record_verified(
 def verify_alteration(folder: RunFolder, cluster: Cluster) -> None:
     """Write verification.json: the brokers that store what an alter has written, or may have.
 
-    A write without a response is accepted if all that respond store it. The ledger forgets those
-    that were read back and that no request can still bring. Raises as `verify_cluster` when a
-    broker differs or does not respond; writes nothing if nothing was written.
+    The ledger forgets what was read back and no request can still bring. Raises as `verify_cluster`
+    when a broker differs or does not respond; writes nothing if nothing was written.
     """
     state = RunState(folder)
     sent = find_written(state.outcomes) | state.unknown
@@ -131,10 +130,6 @@ def verify_alteration(folder: RunFolder, cluster: Cluster) -> None:
         return
     known, (last, _) = read_known_brokers(folder.records), [*targets][-1]
     read = read_back(cluster, folder.policy(), targets, known, last_written=last)
-    if state.unknown and not state.is_writing:
-        wrong = {verdict.id for verdict in read.wrong_rows}
-        settled = settle_unknown(state.outcomes, wrong, "found by verify")
-        folder.leave_outcomes(APPLIED, tuple(settled))
     read.write(folder, digest_applied(folder))
     if read.stored:
         run, unanswered, found = folder.about().run, find_open(state.outcomes), read.verified

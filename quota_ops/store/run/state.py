@@ -115,7 +115,17 @@ class RunState:
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """The outcome of each entity, even while it writes: a batch without one was not sent."""
+        """The outcome of each entity, even while it writes: a batch without one was not sent.
+
+        One that was unknown is known once verify has read back what it wrote.
+        """
+        found, read = self._list_outcomes(), self.read_back
+        if read is None or not read.brokers:
+            return found
+        wrong = {verdict.id for verdict in read.verdicts}
+        return tuple(settle_unknown(found, wrong, "found by verify"))
+
+    def _list_outcomes(self) -> tuple[Outcome, ...]:
         if not self.is_writing:
             return self.read_outcomes(files.APPLIED)
         recorded = [*takewhile(self.folder.has, map(files.BATCH.of, count(1)))]
