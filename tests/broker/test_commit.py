@@ -290,6 +290,17 @@ def test_a_branch_that_is_checked_into_an_earlier_run(
     assert f"does not contain {last[:7]}, which was applied last" in plan.stdout, plan.stderr
 
 
+def test_a_branch_is_not_checked_without_the_ledger(repository: Lab) -> None:
+    """A check of a run that cannot read what was applied stops: its plan would compare nothing."""
+    repository.call("plan", "demo")
+    (repository.records.ledger / "00000009.parquet").create(b"PAR1")
+
+    ended = repository.call("check", "--run", f"demo/{repository.runs[-1].place.name}")
+
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("the ledger does not parse: ")
+
+
 def test_a_given_commit_that_the_repository_does_not_have(repository: Lab) -> None:
     """The run that records it says so, and later ones are compared with the one applied before."""
     first = apply_commit(repository)

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -120,8 +119,7 @@ def check_run(run_folder: str, desired_state: Path, output: str, *, strict: bool
 
     def read() -> "Desired":
         desired = check_desired_state(run, folder)
-        with suppress(InvalidInput):  # the next stage, describe, reports a damaged ledger
-            leave_changes(run, folder, ledger.read(run.records).table)
+        leave_changes(run, folder, ledger.read(run.records).table)
         return desired
 
     _show_all([_check_cluster(folder, read, output)], output, strict=strict)
