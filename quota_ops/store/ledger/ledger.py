@@ -77,11 +77,13 @@ class Ledger:
 
         Raises InvalidInput like `ledger_end.explain_old_copy`.
         """
-        if self.notes.after_loss and self.notes.policy is None:
-            return "a new ledger, because the one before was, or may have been, lost"
-        return ledger_end.explain_old_copy(records, self.file, end)
+        if old := ledger_end.explain_old_copy(records, self.file, end):
+            return old
+        is_unverified = self.notes.after_loss and self.notes.policy is None
+        return _AFTER_LOSS if is_unverified else None
 
 
+_AFTER_LOSS = "a new ledger, because the one before was, or may have been, lost"
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
