@@ -16,12 +16,12 @@ from quota_ops.desired.yaml.fields import (
     find_field,
     read_entry,
     read_fields,
-    read_given,
     read_items,
     read_name,
     read_named,
     read_part,
     read_value,
+    read_values,
 )
 from quota_ops.desired.yaml.source import Source
 from quota_ops.desired.yaml.values import FACTOR, LABEL, read_text
@@ -40,33 +40,33 @@ PLACEHOLDER = "REPLACE-WITH-THE-CLUSTER-ID"
 MOST_FREEZES = 100
 """The most windows of a cluster; each is checked before every write."""
 
-Places = Mapping[str, Location]
-"""Where cluster.yaml declares the capacity of a key, or the ceiling of an owner."""
-
 
 class ClusterFile(NamedTuple):
-    """A cluster's policy, the node of its id, and the node of each filter in `protect`.
+    """A cluster's policy, its fields, and the node of each filter in `protect`.
 
     `silences` are not part of the policy: they affect reports, never writes.
     """
 
     policy: Policy
     source: Source
-    id_node: yaml.Node
+    fields: Mapping[str, FieldNodes]
     protect: dict[EntityFilter, yaml.Node]
     silences: tuple[Silence, ...]
     owner_nodes: OwnerNodes
     profiles: Profiles
     uses: tuple[SharedUse, ...]
-    capacity_places: Places
-    ceiling_places: Places
+
+    def locate(self, field: str, name: str | None) -> Location | None:
+        """Return where a field has a name: the capacity of a key, or the ceiling of an owner."""
+        found = find_field(self.fields[field].value, name or "")
+        return found and self.source.locate(self.source.find_span(found.name))
 
 
 def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterFile | None:
     """Read the policy of the folder `cluster`; None, after adding problems, if it is invalid."""
     before = len(source.problems)
     fields = read_fields(source, root, shapes.CLUSTER_FILE) or {}
-    values = read_given(source, fields, shapes.CLUSTER_FILE)
+    values = read_values(source, fields, shapes.CLUSTER_FILE)
     values |= {
         name: read(source, fields[name]) for name, read in _PART_READERS.items() if name in fields
     }
@@ -75,28 +75,17 @@ def read_cluster_file(source: Source, root: yaml.Node, cluster: str) -> ClusterF
     profiles = values.pop("profiles", {})
     uses = values.pop("use", ())
     owners, owner_nodes = values.pop("owners", ((), {}))
-    capacity, capacity_places = values.pop("capacity", (None, {}))
-    ceilings, ceiling_places = values.pop("ceilings", ((), {}))
     if len(source.problems) > before:
         return None
     return ClusterFile(
-        Policy(
-            cluster,
-            protect=tuple(protect),
-            owners=owners,
-            capacity=capacity,
-            ceilings=ceilings,
-            **values,
-        ),
+        Policy(cluster, protect=tuple(protect), owners=owners, **values),
         source,
-        fields["cluster_id"].value,
+        fields,
         protect,
         silences,
         owner_nodes,
         profiles,
         uses,
-        capacity_places,
-        ceiling_places,
     )
 
 
@@ -104,7 +93,7 @@ def refuse_placeholder(cluster: ClusterFile) -> None:
     """Refuse the placeholder that `init` writes if it is called without a cluster id."""
     if cluster.policy.cluster_id == PLACEHOLDER:
         cluster.source.refuse(
-            cluster.id_node,
+            cluster.fields["cluster_id"].value,
             f"{PLACEHOLDER} is a placeholder, not a cluster id.",
             "Get the id with quota-ops ping or kafka-cluster.sh cluster-id.",
         )
@@ -159,25 +148,20 @@ def _read_retired_brokers(source: Source, field: FieldNodes) -> tuple[RetiredBro
     return tuple(found[broker_id] for broker_id in sorted(found))
 
 
-def _read_capacity(source: Source, field: FieldNodes) -> tuple[Capacity, Places]:
-    """Read the capacity of a broker, and where each key of it is declared."""
+def _read_capacity(source: Source, field: FieldNodes) -> Capacity:
     limits = read_limits(source, field, (), shapes.CAPACITY)
     factor = read_value(source, find_field(field.value, "factor"), FACTOR.read)
-    places = {limit.key: source.locate(limit.span) for limit in limits}
-    return Capacity(_sort_amounts(limits), factor or Capacity(()).factor), places
+    return Capacity(_sort_amounts(limits), factor or Capacity(()).factor)
 
 
-def _read_ceilings(source: Source, field: FieldNodes) -> tuple[tuple[Ceiling, ...], Places]:
-    """Read the ceilings of each owner, and where each owner is named."""
+def _read_ceilings(source: Source, field: FieldNodes) -> tuple[Ceiling, ...]:
     ceilings: dict[str, Ceiling] = {}
-    places: dict[str, Location] = {}
     example = "{payments: {producer_byte_rate: 200 MiB}}"
     for owner, nodes in read_named(source, field, "owner", example):
         limits = read_limits(source, nodes, (), shapes.CEILING)
         totals = read_limits(source, find_field(nodes.value, "total"), ())
         ceilings[owner] = Ceiling(owner, _sort_amounts(limits), _sort_amounts(totals))
-        places[owner] = source.locate(source.find_span(nodes.name))
-    return tuple(ceilings[owner] for owner in sorted(ceilings)), places
+    return tuple(ceilings[owner] for owner in sorted(ceilings))
 
 
 def _sort_amounts(limits: tuple[Limit, ...]) -> Amounts:
@@ -188,7 +172,7 @@ def _read_usage(source: Source, field: FieldNodes) -> UsagePolicy | None:
     """Read where use is measured; None, after adding problems, if it is invalid."""
     before = len(source.problems)
     fields = read_fields(source, field.value, shapes.USAGE, field) or {}
-    found = read_given(source, fields, shapes.USAGE)
+    found = read_values(source, fields, shapes.USAGE)
     for name, shape in _USAGE_PARTS.items():
         if name in fields:
             found[name] = tuple(read_part(source, fields[name], shape).items())

@@ -19,10 +19,11 @@ def refuse_repeated_cluster(cluster: ClusterFile, first: ClusterFile) -> None:
     """Add a problem for the second of two folders that declare the same cluster."""
     remedy = "Keep one folder per cluster."
     words = f"The cluster {cluster.policy.cluster_id} is already declared at"
-    place, known = (file.source.place(file.id_node) for file in (cluster, first))
-    span = first.source.find_span(first.id_node)
+    own, earlier = (file.fields["cluster_id"].value for file in (cluster, first))
+    place, known = cluster.source.place(own), first.source.place(earlier)
+    span = first.source.find_span(earlier)
     other = first.source.problem_at(span, f"{words} {place}.", remedy)
-    cluster.source.refuse(cluster.id_node, f"{words} {known}.", remedy, other)
+    cluster.source.refuse(own, f"{words} {known}.", remedy, other)
 
 
 def refuse_repeated_entities(quotas: Iterable[Quota]) -> None:

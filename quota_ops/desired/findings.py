@@ -342,7 +342,7 @@ def _check_capacity(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     uncounted = Counter(row.key for row in rows if row.whole is not None)
     promises = sum_promises(cluster.policy.capacity, [row for row in rows if row.whole is None])
     for finding in find_overcommitted(promises, uncounted):
-        yield finding._replace(place=cluster.capacity_places.get(finding.key or ""))
+        yield finding._replace(place=cluster.locate("capacity", finding.key))
 
 
 def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[Finding]:
@@ -364,7 +364,7 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
             values[quota.owner, limit.key].append(limit.value)
             yield from _compare_with_ceiling(quota, limit, cluster.policy)
     for ceiling in ceilings:
-        owner, place = ceiling.owner, cluster.ceiling_places[ceiling.owner]
+        owner, place = ceiling.owner, cluster.locate("ceilings", ceiling.owner)
         if owner not in owners:
             message = f"No quota of this cluster has the owner {show(owner)}."
             close = get_close_matches(owner, owners, 1)

@@ -72,7 +72,7 @@ def read_uses(source: Source, field: FieldNodes) -> tuple[SharedUse, ...]:
         named = FieldNodes(field.name, item)
         if isinstance(item, yaml.MappingNode):
             fields = read_fields(source, item, USE) or {}
-            factor = read_values(source, fields, USE)["factor"]
+            factor = read_values(source, fields, USE).get("factor")
             if "file" not in fields:
                 continue
             named = fields["file"]

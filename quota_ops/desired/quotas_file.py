@@ -270,14 +270,16 @@ def _read_override(source: Source, item: yaml.Node, types: Sequence[str]) -> Ove
     values = read_values(source, fields, shapes.OVERRIDE)
     limits = read_limits(source, fields.get("limits"), types)
     limits += _read_cluster_limits(source, fields, types)
-    start, until = values["from"] or "", values["until"]
+    start, until = values.get("from") or "", values.get("until")
     if until is None or ("from" in fields and not start):
         return None
     if start >= until:
         remedy = "from is the first moment of the override, until the first one after it."
         source.refuse(fields["until"].value, "The override ends before it starts.", remedy)
         return None
-    return Override(source.find_span(fields["until"].name), start, until, limits, values["reason"])
+    return Override(
+        source.find_span(fields["until"].name), start, until, limits, values.get("reason")
+    )
 
 
 def _refuse_overlaps(source: Source, overrides: Sequence[Override]) -> tuple[Override, ...]:
@@ -384,11 +386,11 @@ def _read_group(source: Source, node: yaml.Node) -> Group | None:
     )
     terms = read_terms(source, fields, (USER,))
     _refuse_idle_minimum(source, budget, minimum)
-    if values["name"] is None:
+    name, reason = values.get("name"), values.get("reason")
+    if name is None:
         return None
     span = source.find_span(fields["name"].value)
-    follows_use = values["weights"] is not None
-    name, reason = values["name"], values["reason"]
+    follows_use = values.get("weights") is not None
     return Group(span, name, members, budget, minimum, terms, reason, follows_use)
 
 
@@ -408,7 +410,7 @@ def _read_members(source: Source, field: FieldNodes | None) -> Iterator[Member]:
         fields = read_fields(source, item, shapes.MEMBER)
         if fields is None:
             continue
-        weight = read_values(source, fields, shapes.MEMBER)["weight"]
+        weight = read_values(source, fields, shapes.MEMBER).get("weight")
         types = [kind for kind in (USER, CLIENT_ID) if kind in fields]
         if not types and len(fields) == len(item.value):
             message = "This member has no user or client id."

@@ -150,15 +150,9 @@ _COMMENT = re.compile(r":\s+#[^\s#]")
 
 
 def read_values(source: Source, fields: Mapping[str, FieldNodes], shape: Shape) -> dict[str, Any]:
-    """Read the value of each field that the shape can read; None for invalid and missing ones."""
-    read = {name: field.read for name, field in shape.fields.items() if field.read is not None}
-    return {name: read_value(source, fields.get(name), read[name]) for name in read}
-
-
-def read_given(source: Source, fields: Mapping[str, FieldNodes], shape: Shape) -> dict[str, Any]:
-    """Read values as `read_values` does, and leave out those of missing fields."""
-    values = read_values(source, fields, shape)
-    return {name: value for name, value in values.items() if name in fields}
+    """Read the value of each field that the shape can read; None for invalid ones."""
+    read = {name: shape.fields[name].read for name in shape.fields if name in fields}
+    return {name: read_value(source, fields[name], of) for name, of in read.items() if of}
 
 
 def read_name(
@@ -174,13 +168,13 @@ def read_name(
 
 def read_part(source: Source, field: FieldNodes, shape: Shape) -> dict[str, Any]:
     """Read the values of a field that is a mapping by name, without those of missing fields."""
-    return read_given(source, read_fields(source, field.value, shape, field) or {}, shape)
+    return read_values(source, read_fields(source, field.value, shape, field) or {}, shape)
 
 
 def read_entry(source: Source, item: yaml.Node, shape: Shape) -> dict[str, Any] | None:
     """Read the values of an item of a list; None, after adding a problem, if one is invalid."""
     values = read_values(source, read_fields(source, item, shape) or {}, shape)
-    return None if None in values.values() else values
+    return None if None in map(values.get, shape.required) else values
 
 
 def read_named(
