@@ -94,6 +94,26 @@ def test_the_fields_of_an_oauth_client(
     }
 
 
+def test_what_airflow_shows_of_a_connection() -> None:
+    """It masks each setting whose value is a secret, but for those that the page warns of."""
+    from airflow.api_fastapi.core_api.datamodels.connections import ConnectionResponse
+
+    names = {f"ssl.{key}" for key in ("key.pem", "keystore.key", "key.password")}
+    names |= {f"sasl.{key}" for key in ("jaas.config", "password", "oauthbearer.client.secret")}
+    fields = dict.fromkeys(ConnectionResponse.model_fields)
+    values = {
+        "connection_id": "x",
+        "conn_type": "kafka",
+        "extra": json.dumps({}.fromkeys(names, "k3y")),
+    }
+    shown = json.loads(str(ConnectionResponse.model_validate(fields | values).extra))
+    assert {name for name, value in shown.items() if value == "k3y"} == {
+        "ssl.key.pem",
+        "ssl.keystore.key",
+        "sasl.jaas.config",
+    }
+
+
 def test_javas_names_in_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """`extra` accepts the property names of Kafka's Java clients, including the login."""
     from quota_ops.airflow.connection import find_connection
