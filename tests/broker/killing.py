@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from quota_ops.cli import main
+from quota_ops.kafka import audit_topic
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.sql import text
 from quota_ops.stages import verify
+from quota_ops.stages.report.end_record import TOPIC
 from quota_ops.store.places import local
 
 PRELOAD = ["duckdb", "quota_ops.cli.stage_run", "quota_ops.stages.report.forms", __name__]
@@ -69,6 +71,12 @@ def die_before_verify(environment: Mapping[str, str], arguments: Sequence[str]) 
     """Run a command; kill it when apply has recorded its end, before any value is read back."""
     setattr(verify, "read_back", lambda *_, **__: die())  # noqa: B010
     run(environment, arguments)
+
+
+def die_in_topic(topic: str, environment: Mapping[str, str], arguments: Sequence[str]) -> None:
+    """Run a command; kill it when its end is recorded and not yet in the audit topic."""
+    setattr(audit_topic, "produce", lambda *_: die())  # noqa: B010
+    run({**environment, TOPIC: topic}, arguments)
 
 
 def die_in_silence(broker: int, environment: Mapping[str, str], arguments: Sequence[str]) -> None:

@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 from uuid import uuid4
 
@@ -17,6 +18,8 @@ from quota_ops.runs.chain import run_stages
 from quota_ops.stages.report import end_record
 from quota_ops.stages.report.audit import audit_schema
 from quota_ops.store.run.folder import RunFolder
+from tests.broker.killing import die_in_topic
+from tests.broker.test_dead_runs import begin, kill
 from tests.calling import call_cli
 from tests.lab import Lab
 from tests.places import on_disk
@@ -81,6 +84,17 @@ def test_a_topic_takes_the_end_of_a_run(lab: Lab, topic: str) -> None:
     assert told == {"entity": "user=a", "after": 1.0, "outcome": "accepted", "verdict": "verified"}
     assert [one["outcome"] for one in sent[1]["changes"]] == [None, None]
     assert first.read_json("audit.json") == {"topic": topic, "messages": 1, "failure": None}
+
+
+@pytest.mark.local_store
+def test_a_run_that_was_killed_before_the_topic_has_its_end(lab: Lab, topic: str) -> None:
+    """The next run of the cluster sends it."""
+    begin(lab)
+    killed = kill(lab, partial(die_in_topic, topic)).place.name
+    following = lab.run("reconcile").place.name
+
+    sent = sent_records(lab, topic, 2)
+    assert [(one["run"], one["changed"]) for one in sent] == [(killed, 9), (following, 0)]
 
 
 def test_every_end_is_kept(lab: Lab) -> None:

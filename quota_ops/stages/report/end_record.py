@@ -47,11 +47,19 @@ def record_end(
         lambda end: folder.place / END.of(end),
         lambda end: json_text(to_json(End, audit_record(report, end))).encode(),
     )
+    missed = _send(folder, report, number, find_audit)
+    # Why after the topic: the next run sends the record of a run that is killed before.
     with suppress(InvalidInput):  # a damaged file keeps its mark: the run does not count as ended
         state = RunState(folder)
         if not state.is_writing:
             is_known = all(row.status is not Status.UNKNOWN for row in state.outcomes)
             (unmark if is_known else mark_unsettled)(folder.place)
+    return missed
+
+
+def _send(
+    folder: RunFolder, report: Report, number: int, find_audit: Callable[[str], Connection]
+) -> str | None:
     topic = os.environ.get(TOPIC)
     if not topic:
         return None
