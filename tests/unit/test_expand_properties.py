@@ -21,7 +21,10 @@ PROFILES = {"silver": {"producer_byte_rate": 7}, "gold": {"profile": "silver", K
 
 @st.composite
 def quota(draw: st.DrawFn) -> dict[str, Any]:
-    """Draw the fields of an entry, without its names; its overrides do not overlap."""
+    """Draw the fields of an entry, without its names.
+
+    Its overrides do not overlap, and begin before it ends.
+    """
     found: dict[str, Any] = {"limits": draw(limits)}
     if profile := draw(st.none() | st.sampled_from(sorted(PROFILES))):
         found["profile"] = profile
@@ -29,7 +32,9 @@ def quota(draw: st.DrawFn) -> dict[str, Any]:
         found["until"] = until
     times = sorted(draw(st.sets(st.sampled_from(TIMES), max_size=4)))
     found["overrides"] = [
-        {"from": start, "until": end, "limits": draw(limits)} for start, end in pairwise(times)
+        {"from": start, "until": end, "limits": draw(limits)}
+        for start, end in pairwise(times)
+        if start < found.get("until", "9")
     ]
     return found
 
