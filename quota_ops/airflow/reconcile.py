@@ -71,6 +71,10 @@ _KEPT = timedelta(days=1)
 """How long a schedule keeps a time that has passed: the scheduler may not have started its run."""
 
 
+_LONGEST_TAG = 100
+"""Airflow rejects a longer one, and with it every DAG of the file."""
+
+
 def _list_crons(folder: Path, cron: str | None) -> list[str]:
     """Return the schedule, and each time when a temporary limit starts or ends."""
     since = iso_utc(datetime.now(UTC) - _KEPT)
@@ -119,7 +123,7 @@ def build_reconcile_dag(
         crons=crons,
         longest=LONGEST + approval_timeout,
         deadline=notify.get("late"),
-        tags={"quota-ops", folder.name},
+        tags={"quota-ops", folder.name[:_LONGEST_TAG]},
         default_args=dict(default_args),
         params=guard_params(),
     ) as dag:

@@ -25,7 +25,7 @@ print(len(dags), *heavy)
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Repository:
-    """A repository of four clusters: two are invalid, one has no cluster.yaml."""
+    """A repository of five clusters: two are invalid, one has no cluster.yaml, one a long name."""
     repository = Repository(tmp_path)
     repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA", payments=ALICE)
     with (tmp_path / "desired_state" / "demo" / "cluster.yaml").open("a") as file:
@@ -34,6 +34,7 @@ def repository(tmp_path: Path) -> Repository:
     repository.cluster("never", cluster_id="BBBBBBBBBBBBBBBBBBBBBB")
     with (tmp_path / "desired_state" / "never" / "cluster.yaml").open("a") as file:
         file.write('schedule: "0 0 * * mon-foo"\n')
+    repository.cluster("n" * 101, cluster_id="DDDDDDDDDDDDDDDDDDDDDD")
     repository.cluster("lost", cluster_id="x", payments=ALICE)
     (tmp_path / "desired_state" / "lost" / "cluster.yaml").unlink()
     return repository
@@ -97,6 +98,7 @@ def test_the_dags_of_a_repository(repository: Repository, monkeypatch: pytest.Mo
         "reconcile_odd_one": [],
         "reconcile_never": [],
         "reconcile_lost": [],
+        f"reconcile_{'n' * 101}": [],
         "drift": [("0 * * * *", "UTC")],
     }
     assert all(dag.max_active_runs == 1 and not dag.catchup for dag in dags.values())
