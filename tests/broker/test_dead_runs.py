@@ -292,18 +292,6 @@ def test_an_alter(lab: Lab) -> None:
     assert (run.place / "end-0001.json").exists()
 
 
-@pytest.mark.local_store
-def test_an_alter_that_was_read_back(lab: Lab) -> None:
-    """After `verify --run` a killed one-off has altered what every broker stores."""
-    lab.desire({})
-    change = ("alter", "demo", "--names", "user=a", "--add", f"{KEY}=7")
-    run = kill(lab, partial(die_in_request, 1, before=False), change)
-
-    assert lab.call("verify", "--run", str(run.place)).returncode == 0
-    assert listed(lab, run) == ("Altered", 1)
-    assert "1 of 1 change on demo was written, by" in lab.call("show", "last").stdout
-
-
 @pytest.mark.parametrize("before", [True, False])
 def test_nothing_is_lost_between_noting_and_sending(before: bool, lab: Lab) -> None:  # noqa: FBT001
     """A row in flight at the kill is unknown, whether or not its request was sent."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from quota_ops.model.plans.guard import GuardFinding
 from quota_ops.model.quotas.difference import Action, Difference, Kind
 from quota_ops.model.quotas.rows import LedgerRow
-from quota_ops.model.runs.outcome import Status, find_written
+from quota_ops.model.runs.outcome import Status
 from quota_ops.model.runs.report import Record, Verb
 from quota_ops.model.runs.run import Alter
 from quota_ops.model.runs.stages import StageStatus
@@ -64,8 +64,7 @@ def _altered(folder: RunFolder, by: str) -> tuple[str, str]:
         if not (changing := state.changing):
             stores = f"{cluster} already stored these values"
             return ("Not altered", f"there was nothing to change{by}: {stores}")
-        keys = len(find_written(state.settled) & changing)
-        unknown = sum(len(outcome.keys) for outcome in state.settled if outcome.may_be_written)
+        keys, unknown = len(state.written), len(state.unknown)
         were = plural(len(changing), "was", "were")
         may = f", {unknown:,} may have been" if unknown else ""
         words = f"{keys:,} of {counted(len(changing), 'change')} on {cluster} {were} written"

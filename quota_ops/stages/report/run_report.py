@@ -109,7 +109,7 @@ def _add_plan(run: RunState, report: Report) -> Report:
 
 def _add_writes(run: RunState, report: Report) -> Report:
     """Add what validate and apply wrote, what verify read back, and what report recorded."""
-    folder, applied, verification = run.folder, run.settled, run.read_back or Verification()
+    folder, applied, verification = run.folder, run.outcomes, run.read_back or Verification()
     wrong = {verdict.id for verdict in verification.verdicts}
     audited = run.find(files.AUDITED)
     return replace(

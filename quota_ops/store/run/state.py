@@ -140,14 +140,6 @@ class RunState:
             ),
         )
 
-    @property
-    def settled(self) -> tuple[Outcome, ...]:
-        """The outcomes, of which verify has settled the unknown ones if it read the run back."""
-        if not self.read_back or not self.read_back.brokers:
-            return self.outcomes
-        wrong = {verdict.id for verdict in self.read_back.verdicts}
-        return tuple(settle_unknown(self.outcomes, wrong, "found by verify"))
-
     def read_outcomes(self, file: RunFile[Outcomes]) -> tuple[Outcome, ...]:
         """Return the outcomes in a file; empty if it is missing."""
         return self.read(file, partial(self.folder.outcomes, file)) or ()
