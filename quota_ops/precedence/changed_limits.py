@@ -29,7 +29,6 @@ LEVELS_BY_FORM: list[_Level] = [
 ]
 """Of each level: its types, and what it has of users and of client ids: 0 for nothing, 1 for the
 default, 2 for a name."""
-_PAIR, _USER = LEVELS[0].types, LEVELS[2].types
 _LEVELS_OF_USER = [level for level in LEVELS_BY_FORM if level[1] == _NAMED]
 _LEVELS_OF_ANYONE = [level for level in LEVELS_BY_FORM if level[1] != _NAMED]
 
@@ -153,8 +152,6 @@ class ChangedLimits:
         self.own_ids: dict[str | None, dict[str, None]] = defaultdict(dict)
         self._stored: dict[tuple[str | None, str | None], tuple[str, Change]] = {}
         """The text and the values of each entity with a user or a client id, by these parts."""
-        self._divided_users: set[str] = set()
-        """The users with a quota for any client id, or with pairs that are added or removed."""
         self.has_client_id_defaults = False
         for entity, change in quotas.items():
             if change != NOT_STORED and (parts := split_entity(entity)):
@@ -176,8 +173,6 @@ class ChangedLimits:
         self._stored[parts.user, parts.client_id] = entity, change
         user = None if parts.user == ANY_USER else parts.user
         self.has_client_id_defaults |= parts.client_id == ANY_CLIENT_ID
-        if user and parts.client_id and (parts.client_id == ANY_CLIENT_ID or not is_kept):
-            self._divided_users.add(user)
         if parts.client_id in {None, ANY_CLIENT_ID}:
             if user and is_kept:
                 self.own_users.add(user)
@@ -191,20 +186,6 @@ class ChangedLimits:
     def find_pair_users(self, client_id: str) -> set[str]:
         """Return the users with a limit of their own for a client id that stays."""
         return self._pair_users[client_id] | self._users_of.get(client_id, set())
-
-    def find_own(self, user: str, client_id: str | None) -> Sides | None:
-        """Return the limits of a user's quota that decides for the same clients on both sides.
-
-        None if it does not, or if other quotas of the user have to be examined to know it.
-        """
-        if client_id == ANY_CLIENT_ID or (client_id is None and user in self._divided_users):
-            return None
-        entity, change = self._stored[user, client_id]
-        if change.before is None or change.after is None:
-            return None
-        types = _PAIR if client_id else _USER
-        after = Limit(change.after, entity, types)
-        return Sides(Limit(change.before, entity, types), after, after)
 
     def decide(
         self,

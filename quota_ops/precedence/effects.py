@@ -161,20 +161,9 @@ class _Effects:
         if client_id == NO_CLIENT_ID:
             return Effect(())
         user = None if parts.user == ANY_USER else parts.user
-        if user and (sides := self._limits.find_own(user, client_id)):
-            return self._find_own_effect(entity, user, client_id, sides)
         if client_id is None or client_id == ANY_CLIENT_ID:
             return self._find_many_effect(entity, user, needs_client_id=client_id is not None)
         return self._find_client_effect(entity, user, client_id)
-
-    def _find_own_effect(
-        self, entity: str, user: str, client_id: str | None, sides: Sides
-    ) -> Effect:
-        """Return the effect of a user's quota that decides for its clients before and after."""
-        effect = ClassEffect(sides.before, sides.after, user, client_id, int(client_id is not None))
-        others = self._limits.own_ids.get(user, ()) if client_id is None else ()
-        risk, named = self._judge(entity, (effect,)), tuple(islice(others, MOST_NAMES))
-        return Effect((effect,), own_client_ids=len(others), own=named, risk=risk)
 
     def _find_client_effect(self, entity: str, user: str | None, client_id: str) -> Effect:
         """Return the effect of a quota for one client id, of a user or of any other user."""
