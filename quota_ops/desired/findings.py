@@ -438,13 +438,14 @@ def _find_placeholders(source: Source, nodes: Nodes) -> Iterator[Finding]:
             yield make_finding(NOBODY_APPROVES, message, place=place, subject=claim.text)
 
 
-_Declared = tuple[Source, Terms, Quota | Group]
-"""What has terms, in its file."""
-
-
 def check_terms(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> Iterator[Finding]:
     """Yield the findings of a cluster's files at a time, before they are expanded."""
-    declared = [found for file in files for found in _list_terms(file)]
+    declared = [
+        (file.source, named.terms, named)
+        for file in files
+        for named in chain[Quota | Group](file.quotas, file.groups)
+        if named.terms is not None
+    ]
     yield from _find_ends(declared, at)
     yield from _find_unused((terms for _, terms, _ in declared), cluster.profiles)
     for quota in (quota for file in files for quota in file.quotas):
@@ -454,16 +455,9 @@ def check_terms(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> I
                 yield from _compare_with_ceiling(quota, limit, cluster.policy, since)
 
 
-def _list_terms(file: QuotasFile) -> Iterator[_Declared]:
-    for quota in file.quotas:
-        if quota.terms is not None:
-            yield file.source, quota.terms, quota
-    for group in file.groups:
-        if group.terms is not None:
-            yield file.source, group.terms, group
-
-
-def _find_ends(declared: Iterable[_Declared], at: str) -> Iterator[Finding]:
+def _find_ends(
+    declared: Iterable[tuple[Source, Terms, Quota | Group]], at: str
+) -> Iterator[Finding]:
     soon = iso_utc(datetime.fromisoformat(at) + timedelta(days=SOON_DAYS))
     seen: set[tuple[str, Span]] = set()
     for source, terms, quota in declared:

@@ -176,28 +176,23 @@ def _refuse_owner(
     listed = next((owner.name for owner in owners.values() if owner.has_file(path)), None)
     near = get_close_matches(declared, owners, n=1, cutoff=_NEAR)
     near += [name for name in owners if sorted(name) == sorted(declared)]
+    meant = None
     if listed is not None and listed != declared:
-        at = source.place(nodes[listed, None])
-        file.source.refuse_at(
-            file.owner_span,
-            f"cluster.yaml lists this file for {show(listed)} ({at}), but its owner is "
-            f"{show(declared)}.",
-            f"Write owner: {show(listed)}, or move the quotas to a file of {show(declared)}.",
-        )
-        return listed
-    if declared not in owners and near:
-        file.source.refuse_at(
-            file.owner_span,
-            f"{show(declared)}, the owner of this file, is not among the owners of "
-            f"cluster.yaml, which have {show(near[0])}.",
-            f"Write owner: {show(near[0])}, or add the other one: {declared}: {{}}.",
-        )
-        return near[0]
-    if declared in owners and listed is None and owners[declared].files:
+        meant = listed
+        message = f"cluster.yaml lists this file for {show(listed)} "
+        message += f"({source.place(nodes[listed, None])}), but its owner is {show(declared)}."
+        remedy = f"or move the quotas to a file of {show(declared)}."
+    elif declared not in owners and near:
+        meant = near[0]
+        message = f"{show(declared)}, the owner of this file, is not among the owners of "
+        message += f"cluster.yaml, which have {show(meant)}."
+        remedy = f"or add the other one: {declared}: {{}}."
+    elif declared in owners and listed is None and owners[declared].files:
         at = source.place(nodes[declared, None])
-        file.source.refuse_at(
-            file.owner_span,
-            f"The files of {show(declared)} are listed at {at}, without this one.",
-            f"Add {path} to its files there, or write the owner that this file belongs to.",
-        )
-    return None
+        message = f"The files of {show(declared)} are listed at {at}, without this one."
+        remedy = f"Add {path} to its files there, or write the owner that this file belongs to."
+    else:
+        return None
+    remedy = f"Write owner: {show(meant)}, {remedy}" if meant else remedy
+    file.source.refuse_at(file.owner_span, message, remedy)
+    return meant

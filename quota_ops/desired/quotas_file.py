@@ -175,6 +175,9 @@ class Terms(NamedTuple):
         return frozenset(filter(None, (self.until, *overrides)))
 
 
+NO_TERMS = Terms(None, None, Span(0, 0), ())
+
+
 def read_terms(
     source: Source, fields: Mapping[str, FieldNodes], types: Sequence[str]
 ) -> Terms | None:
@@ -354,7 +357,7 @@ class Group(NamedTuple):
     members: tuple[Member, ...]
     budget: tuple[Limit, ...]
     minimum: tuple[Limit, ...]
-    terms: Terms | None
+    terms: Terms
     reason: str | None
     follows_use: bool = False
 
@@ -384,7 +387,7 @@ def _read_group(source: Source, node: yaml.Node) -> Group | None:
     budget, minimum = (
         read_limits(source, fields.get(name), (USER,)) for name in ("budget", "minimum")
     )
-    terms = read_terms(source, fields, (USER,))
+    terms = read_terms(source, fields, (USER,)) or NO_TERMS
     _refuse_idle_minimum(source, budget, minimum)
     name, reason = values.get("name"), values.get("reason")
     if name is None:

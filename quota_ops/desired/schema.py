@@ -81,9 +81,7 @@ def cluster_schema() -> Schema:
         "use": {"type": "array", "items": {"anyOf": [_FILE, _object(shapes.USE, {"file": _FILE})]}},
         "profiles": _named_limits(shapes.PROFILE, {"profile": NOTE.schema}),
         "ceilings": _named_limits(shapes.CEILING, {"total": _limits()}),
-        "capacity": _object(
-            shapes.CAPACITY, {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-        ),
+        "capacity": _object(shapes.CAPACITY, _list_limits()),
         "usage": _object(
             shapes.USAGE,
             {
@@ -121,9 +119,12 @@ def _object(shape: shapes.Shape, types: Mapping[str, Schema] = MappingProxyType(
     return schema
 
 
+def _list_limits() -> dict[str, Schema]:
+    return {name: _limit(key) for name, key in QUOTA_KEYS.items()}
+
+
 def _limits() -> Schema:
-    limits = _object(shapes.LIMITS, {name: _limit(key) for name, key in QUOTA_KEYS.items()})
-    return limits | {"minProperties": 1}
+    return _object(shapes.LIMITS, _list_limits()) | {"minProperties": 1}
 
 
 def _quota() -> Schema:
@@ -165,8 +166,7 @@ def _group() -> Schema:
 
 def _named_limits(shape: shapes.Shape, types: Mapping[str, Schema]) -> Schema:
     """Return the schema of limits by the name of a profile or an owner."""
-    limits = {name: _limit(key) for name, key in QUOTA_KEYS.items()}
-    entry = _object(shape, {**limits, **types}) | {"minProperties": 1}
+    entry = _object(shape, {**_list_limits(), **types}) | {"minProperties": 1}
     return {"type": "object", "propertyNames": NOTE.schema, "additionalProperties": entry}
 
 

@@ -264,16 +264,9 @@ def _expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[
     """
     for group in file.groups:
         budgets = {limit.key: limit for limit in group.budget}
-        if group.terms is None:
-            limits: tuple[Limit, ...] = group.budget
-        else:
-            limits = _apply_terms(group.terms, budgets, at, file.source.name)
+        limits = _apply_terms(group.terms, budgets, at, file.source.name)
         shares = [_share(file.source, group, limit, use) for limit in limits]
-        later = (
-            _list_coming(group.terms, {limit.key for limit in limits}, at, file.source)
-            if group.terms
-            else ()
-        )
+        later = _list_coming(group.terms, {limit.key for limit in limits}, at, file.source)
         coming = [_share(file.source, group, limit, use) for limit in later]
         for member in group.members:
             name = member.entity.text

@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -26,9 +27,12 @@ class Problems(Struct):
 
     listed: list[Problem] = []
     unlisted: int = 0
-    files: set[str] = set()
-    """Every file that has a problem, listed or not."""
     _by_file: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def files(self) -> AbstractSet[str]:
+        """Every file that has a problem, listed or not."""
+        return self._by_file.keys()
 
     def __len__(self) -> int:
         return len(self.listed) + self.unlisted
@@ -44,13 +48,12 @@ class Problems(Struct):
             return
         if len(problem.message) > _LONGEST_MESSAGE:
             problem = replace(problem, message=f"{problem.message[:_LONGEST_MESSAGE]}…")
-        self.files.add(problem.file)
         self._by_file[problem.file] += 1
         self.listed.append(problem)
 
     def count_unlisted(self, file: str) -> None:
         """Count a problem of a file without listing it."""
-        self.files.add(file)
+        self._by_file[file] += 1
         self.unlisted += 1
 
     def as_error(
