@@ -1,5 +1,6 @@
 """The reconcile DAG of one cluster: its task group, on the schedule of its cluster.yaml."""
 
+from bisect import bisect
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -66,7 +67,7 @@ change that the cluster already stores is not sent again.
 
 
 MOST_CHANGES = 50
-"""How many starts and ends of temporary limits a schedule has, the next ones first."""
+"""How many coming starts and ends of temporary limits a schedule has."""
 _KEPT = timedelta(days=1)
 """How long a schedule keeps a time that has passed: the scheduler may not have started its run."""
 
@@ -77,9 +78,10 @@ _LONGEST_TAG = 100
 
 def _list_crons(folder: Path, cron: str | None) -> list[str]:
     """Return the schedule, and each time when a temporary limit starts or ends."""
-    since = iso_utc(datetime.now(UTC) - _KEPT)
-    changes = map(cron_at, read_changes(folder, since)[:MOST_CHANGES])
-    return [*dict.fromkeys(filter(None, (cron, *changes)))]
+    now = datetime.now(UTC)
+    changes = read_changes(folder, iso_utc(now - _KEPT))
+    last = bisect(changes, iso_utc(now)) + MOST_CHANGES
+    return [*dict.fromkeys(filter(None, (cron, *map(cron_at, changes[:last]))))]
 
 
 def build_reconcile_dag(

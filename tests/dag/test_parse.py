@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -78,6 +79,23 @@ def test_a_run_starts_when_a_temporary_limit_starts_or_ends(repository: Reposito
     following = core.next_dagrun_info(last_automated_data_interval=None, restriction=window)
     assert following is not None
     assert following.run_after.isoformat() == "2998-11-27T08:31:00+00:00"
+
+
+def test_many_limits_that_ended_hide_none_that_is_to_come(repository: Repository) -> None:
+    """The schedule keeps the times of the last day, and has the next ones whatever their number."""
+    now = datetime.now(UTC).replace(second=0, microsecond=0)
+    times = [*(now - timedelta(minutes=ago) for ago in range(60, 120)), now + timedelta(hours=1)]
+    team = repository.root / "desired_state" / "demo" / "team.yaml"
+    team.write_text(
+        "owner: team\nquotas:\n"
+        + "".join(
+            f"  - {{user: u{row}, limits: {{producer_byte_rate: 1 MiB}}, until: {time:%FT%RZ}}}\n"
+            for row, time in enumerate(times)
+        )
+    )
+    crons = list_crons(repository.dags()["reconcile_demo"])
+    assert len(crons) == 1 + len(times)
+    assert crons[-1] == (f"{times[-1]:%-M %-H %-d %-m} *", "UTC")
 
 
 def list_crons(dag: Any) -> list[tuple[str, str]]:
