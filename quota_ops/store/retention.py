@@ -183,7 +183,7 @@ def _expired_runs(store: RunStore, before: datetime) -> Iterator[Expired]:
 def _may_wait(folder: RunFolder) -> bool:
     """Return whether a plan may wait for approval: the end of each DAG run writes a report."""
     is_open = folder.has(files.PLAN) and not folder.has(files.REPORT)
-    return is_open and folder.about().dag_id is not None
+    return is_open and folder.read_json(files.ABOUT).get("dag_id") is not None
 
 
 def _read_order(folder: RunFolder) -> tuple[int, str]:

@@ -74,18 +74,24 @@ def test_an_old_plan_goes_and_a_new_one_stays(store: RunStore) -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "files", "stays"),
-    [(1, {}, True), (1, {"report": {}}, False), (31, {}, False)],
-    ids=["waits", "ended", "abandoned"],
+    ("days", "files", "more", "stays"),
+    [
+        (1, {}, {}, True),
+        (1, {"report": {}}, {}, False),
+        (31, {}, {}, False),
+        (1, {}, {"dag_id": None}, False),
+        (1, {}, {"provenance": "of another version"}, True),
+    ],
+    ids=["waits", "ended", "abandoned", "of a command", "of another version"],
 )
 def test_a_plan_that_may_wait_for_approval_stays(
-    days: int, files: dict[str, Any], *, stays: bool, store: RunStore
+    days: int, files: dict[str, Any], more: dict[str, Any], *, stays: bool, store: RunStore
 ) -> None:
     """A plan of a DAG stays until its run ends, which writes a report, or for 30 days."""
     started = f"{BEFORE - timedelta(days=days):%Y-%m-%dT%H:%M:%SZ}"
     path = leave(store, "waits", started, 1, plan={"digest": "abc"}, **files)
     about = RunFolder(path).read_json("run.json")
-    RunFolder(path).write_json("run.json", about | {"dag_id": "reconcile_demo"})
+    RunFolder(path).write_json("run.json", about | {"dag_id": "reconcile_demo"} | more)
 
     prune(store)
 
