@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from quota_ops.cli.session import Session
     from quota_ops.model.quotas.filter import EntityFilter
     from quota_ops.model.quotas.rows import LedgerRow
+    from quota_ops.report.outline.layout import Screen
 
 
 @options.command("""
@@ -53,7 +54,7 @@ def release(
     from quota_ops.desired.pauses import find_pause
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.plans.hold import select_current_holds
-    from quota_ops.report.screens.holds import release_screen
+    from quota_ops.report.screens.holds import describe_released, release_screen
     from quota_ops.runs.adoption import Attribution
     from quota_ops.store.ledger import holds
 
@@ -71,18 +72,20 @@ def release(
     if who is None:
         raise InvalidInput("--all needs --from-ledger", "To end a hold, pass its options.")
     made = holds.release(session.records.holds, who, by=by, reason=reason or "")
-    show_result(
-        output,
-        text=lambda: release_screen(
+
+    def show_effects() -> "Screen":
+        lasting = select_current_holds(holds.read(session.records.holds), made.at)
+        more = describe_released(
             session.policy,
-            made,
-            select_current_holds(holds.read(session.records.holds), made.at),
+            made.who,
+            lasting,
             is_declared=records.is_declared(session, made.who),
             is_managed=records.is_managed(session, made.who),
             standstill=find_pause(session.policy, made.at),
-        ),
-        json=made.as_json,
-    )
+        )
+        return release_screen(session.policy, made, lasting, more)
+
+    show_result(output, text=show_effects, json=made.as_json)
 
 
 def _release_rows(run: "AdoptionRun", who: "EntityFilter | None", output: str) -> None:

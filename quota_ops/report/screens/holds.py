@@ -53,20 +53,10 @@ def hold_screen(
 
 
 def release_screen(
-    policy: Policy,
-    release: Hold,
-    lasting: Sequence[Hold],
-    *,
-    is_declared: bool,
-    is_managed: bool,
-    standstill: str | None,
+    policy: Policy, release: Hold, lasting: Sequence[Hold], more: Iterable[str]
 ) -> Screen:
-    """Return the effects of a new release; `describe_released` explains the other arguments."""
-    who = release.who
-    more = describe_released(
-        policy, who, lasting, is_declared=is_declared, is_managed=is_managed, standstill=standstill
-    )
-    held = find_covering_hold(who, lasting)
+    """Return the effects of a new release; `more` is what `describe_released` yields of it."""
+    held = find_covering_hold(release.who, lasting)
     words = f"is released, and still {held.text} ({held.who.text})" if held else "is no longer held"
     return _kept(policy, release, words, more)
 
