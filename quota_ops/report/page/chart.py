@@ -32,16 +32,20 @@ class DailyNumber(NamedTuple):
         ]
 
     @property
+    def newest(self) -> tuple[str, str]:
+        """The newest number as text, and its day."""
+        day, number = self.known[-1]
+        return self.format(number), f"{day:%Y-%m-%d}"
+
+    @property
     def words(self) -> str:
         """The chart in words: its newest, lowest and highest number."""
         if not self.known:
             return f"{self.name}: no numbers"
-        numbers, last = [value for _, value in self.known], self.known[-1][0]
-        newest, least, most = (
-            self.format(number) for number in (numbers[-1], min(numbers), max(numbers))
-        )
+        numbers = [number for _, number in self.known]
+        least, most = self.format(min(numbers)), self.format(max(numbers))
         between = f"between {least} and {most} on {len(numbers)} days"
-        return f"{self.name}: {newest} on {last:%Y-%m-%d}, {between}"
+        return f"{self.name}: {' on '.join(self.newest)}, {between}"
 
     def format(self, number: float) -> str:
         """Return a number as text; a percentage is never rounded up to 100 %."""

@@ -216,12 +216,12 @@ def _draw_totals(
         )
         shares.append((finished[:10], now))
         drifted.append((finished[:10], float(drifted_today)))
-    for name, numbers, tone in (
-        ("Quotas in sync", DailyNumber("Quotas in sync", shares, "%"), "in-sync"),
-        ("Quotas drifted", DailyNumber("Quotas drifted", drifted), "drifted"),
+    for numbers, tone in (
+        (DailyNumber("Quotas in sync", shares, "%"), "in-sync"),
+        (DailyNumber("Quotas drifted", drifted), "drifted"),
     ):
-        if chart := draw_chart(numbers, tone):
-            yield name, chart
+        if drawn := draw_chart(numbers, tone):
+            yield numbers.name, drawn
 
 
 def _quota_cells(quota: QuotaDrift) -> tuple[str, ...]:

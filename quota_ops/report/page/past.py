@@ -1,7 +1,6 @@
 """The history of a cluster on its page: the days before its run and until it, and their charts."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -14,15 +13,6 @@ from quota_ops.report.outline.row_status import (
     report_rows,
 )
 from quota_ops.report.page.chart import DailyNumber, draw_chart
-
-
-class Chart(NamedTuple):
-    """A chart, its name, and its newest number with its day."""
-
-    name: str
-    newest: str
-    day: str
-    drawn: Markup
 
 
 def _find_share(day: DayHistory) -> float | None:
@@ -61,10 +51,9 @@ def add_run(days: Sequence[DayHistory], report: Report) -> tuple[DayHistory, ...
     return (*kept, this)
 
 
-def draw_charts(days: Sequence[DayHistory]) -> Iterator[Chart]:
+def draw_charts(days: Sequence[DayHistory]) -> Iterator[tuple[DailyNumber, Markup]]:
     """Yield the charts of a cluster's days; none for less than two days."""
     for name, unit, tone, find in _NUMBERS:
         numbers = DailyNumber(name, [(day.date, find(day)) for day in days], unit)
         if drawn := draw_chart(numbers, tone):
-            day, newest = numbers.known[-1]
-            yield Chart(name, numbers.format(newest), f"{day:%Y-%m-%d}", drawn)
+            yield numbers, drawn
