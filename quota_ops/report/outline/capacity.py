@@ -1,7 +1,7 @@
 """What Git promises on each broker beside what a broker can serve, as a table with bars."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from quota_ops.model.plans.capacity import Promises
 from quota_ops.model.quotas.quota import add_limits, format_limit
@@ -81,17 +81,3 @@ def _cells(share: Share) -> tuple[Span, ...]:
         Span(share.times, tone),
         Span(bar, tone if share.is_total else Tone.CONTEXT),
     )
-
-
-def promises_json(promises: Sequence[Promises]) -> list[dict[str, Any]]:
-    """Return the promises as JSON values; an owner is null where a file names none."""
-    return [
-        {
-            "key": promise.key,
-            "capacity": promise.capacity,
-            "factor": promise.factor,
-            "promised": promise.total,
-            "owners": [{"owner": owner, "promised": value} for owner, value in promise.owners],
-        }
-        for promise in promises
-    ]

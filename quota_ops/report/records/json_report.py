@@ -14,7 +14,7 @@ from quota_ops.model.runs.report import Report
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.stored import to_json
 from quota_ops.model.usage.throttling import Throttling
-from quota_ops.report.outline import capacity, cells, findings, sentences
+from quota_ops.report.outline import cells, findings, sentences
 from quota_ops.report.outline.row_status import (
     ReportRow,
     RowStatus,
@@ -147,7 +147,12 @@ def _head(report: Report) -> dict[str, Any]:
             | {"declared": _override_json(row)}
             for row in report.protected
         ],
-        "capacity": capacity.promises_json(report.promises),
+        "capacity": [
+            promise._asdict()
+            | {"promised": promise.total}
+            | {"owners": [{"owner": owner, "promised": value} for owner, value in promise.owners]}
+            for promise in report.promises
+        ],
         "decisions": [to_json(Decision, decision) for decision in report.decisions],
         "brokers": [asdict(broker) for broker in report.verification.brokers],
         "versions": dict(report.versions),
