@@ -43,7 +43,7 @@ def find_alter(session: Session, named: str) -> RunFolder:
     cluster = session.policy.cluster
     if named not in {names.LAST, f"{cluster}/{names.LAST}"}:
         return find_run(session, named)
-    found = names.find_last_write(session.store, cluster, session.policy.cluster_id, is_alter=True)
+    found = names.find_last_write(session.store, session.policy.cluster_id, is_alter=True)
     if found is None:
         raise InvalidInput(
             f"no alter has changed {session.heading}", f"List its runs: {command('runs', cluster)}"

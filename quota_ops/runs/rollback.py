@@ -85,8 +85,8 @@ def _find_changes(earlier: RunFolder, known: Iterable[LedgerRow], by: str, reaso
 def _refuse_alter(store: RunStore, earlier: RunFolder) -> Refused:
     about = earlier.about()
     cluster_id, other = earlier.policy().cluster_id, ""
-    if planned := find_last_write(store, about.cluster, cluster_id, is_alter=False):
-        run = f"{about.cluster}/{planned.place.name}"
+    if planned := find_last_write(store, cluster_id, is_alter=False):
+        run = f"{planned.about().cluster}/{planned.place.name}"
         other = f". The last run that wrote a plan: {command('rollback', run)}"
     return Refused(
         f"run {about.run} is an alter: a rollback undoes what a plan changed",

@@ -286,7 +286,8 @@ def test_without_a_ledger_an_alter_is_blocked(
 def test_an_alter_is_undone(cluster: Cluster) -> None:
     """The values before an alter are restored where they are as it left them; others are named.
 
-    `last` is the last alter that wrote, although a refused one and a plan came after it.
+    `last` is the last alter that wrote, although a refused one and a plan came after it, and also
+    when the folder of the cluster has another name by then.
     """
     (Path("desired_state") / "demo" / "team.yaml").unlink()
     alter("--names", "user=alice", "--add", f"{P}=3 MiB")
@@ -327,7 +328,9 @@ def test_an_alter_is_undone(cluster: Cluster) -> None:
     beside = alter("--undo", run, "--add", f"{P}=1")
     assert beside.stderr.startswith("--undo already contains the entities and their changes\n")
 
-    assert alter("--undo", "last", "--allow", "cut", "--reason", "INC-31").exit_code == 0
+    (Path("desired_state") / "demo").rename(Path("desired_state") / "shop")
+    renamed = ("alter", "shop", "--undo", "last", "--allow", "cut", "--reason", "INC-31")
+    assert CliRunner().invoke(main, renamed).exit_code == 0
     rows = {("user=alice", P, 5.0), ("user=bob", P, 5.0), ("user=carol", P, 6.0)}
     assert settled(cluster, rows) == rows
 

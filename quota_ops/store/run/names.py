@@ -104,12 +104,17 @@ def list_runs_of(store: RunStore, cluster: str | None) -> tuple[Place, ...]:
     try:
         return store.runs(cluster)
     except InvalidInput:
-        names = {name for name, cluster_id in store.list_names() if cluster_id == cluster}
-        runs = [run for name in sorted(names) for run in (store.root / "runs" / name).folders()]
+        runs = _list_runs_of_id(store, cluster)
         found = zip(runs, _read_ids(runs), strict=True)
         if own := tuple(run for run, cluster_id in found if cluster_id == cluster):
             return own
         raise
+
+
+def _list_runs_of_id(store: RunStore, cluster_id: str | None) -> list[Place]:
+    """Return the runs of every name that a cluster had; other clusters may have had it, too."""
+    names = {name for name, of in store.list_names() if of == cluster_id}
+    return [run for name in sorted(names) for run in (store.root / "runs" / name).folders()]
 
 
 class NamedCluster(NamedTuple):
@@ -215,16 +220,17 @@ def read_id(run: Place) -> str | None:
     return None
 
 
-def find_last_write(
-    store: RunStore, cluster: str, cluster_id: str, *, is_alter: bool
-) -> RunFolder | None:
-    """Return the last run that wrote to a cluster: of its alters, or of those that wrote a plan."""
+def find_last_write(store: RunStore, cluster_id: str, *, is_alter: bool) -> RunFolder | None:
+    """Return the last run that wrote to a cluster: of its alters, or of those that wrote a plan.
+
+    The folder of the cluster may have had another name.
+    """
 
     def is_meant(run: Place) -> bool:
         is_kind = RunFolder(run).has(ALTER) is is_alter
         return is_kind and read_id(run) == cluster_id and _has_written(run)
 
-    found = find_first(latest_first(store, store.runs(cluster)), is_meant)
+    found = find_first(latest_first(store, _list_runs_of_id(store, cluster_id)), is_meant)
     return None if found is None else RunFolder(found)
 
 
