@@ -1,6 +1,7 @@
 """Airflow connections to clusters and Prometheus, read in the task so that no secret leaves it."""
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -101,11 +102,17 @@ def _find(
 def find_airflow_connection(conn_id: str) -> Connection | None:
     """Return an Airflow connection; None if it is not defined.
 
-    Raises InvalidInput if its extra is no JSON object: Airflow would use it without these settings.
+    Raises InvalidInput if its variable cannot be read, which Airflow treats as not defined, or its
+    extra is no JSON object: Airflow would use it without these settings.
     """
     try:
         found = BaseHook.get_connection(conn_id)
     except AirflowNotFoundException:
+        if (variable := f"AIRFLOW_CONN_{conn_id.upper()}") in os.environ:
+            raise InvalidInput(
+                f"{variable} is neither the JSON nor the URI of a connection",
+                "Write it as JSON. A URI cannot list several hosts.",
+            ) from None
         return None
     with suppress(ValueError):
         if isinstance(json.loads(found.extra or "{}"), dict):

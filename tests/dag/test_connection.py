@@ -181,6 +181,20 @@ def test_a_mistake_in_a_connection_is_named(monkeypatch: pytest.MonkeyPatch) -> 
     assert "k3y" not in str(error.value)
 
 
+@pytest.mark.parametrize("text", ["kafka://svc:k3y@kafka-1:9092,kafka-2:9092", '{"host": "k3y",}'])
+def test_a_variable_that_airflow_cannot_read(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is an error: for Airflow it is not defined, so a file on the worker would be used."""
+    from quota_ops.airflow.connection import find_connection
+
+    monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_DEMO", text)
+    with pytest.raises(InvalidInput) as error:
+        find_connection("demo")
+    assert str(error.value) == (
+        "AIRFLOW_CONN_QUOTA_OPS_DEMO is neither the JSON nor the URI of a connection\n"
+        "  Write it as JSON. A URI cannot list several hosts."
+    )
+
+
 @pytest.mark.parametrize("extra", ['{"security.protocol": "ssl",}', '["ssl"]', '"k3y"', "k3y"])
 def test_an_extra_that_is_no_object(extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The connection is not used without the settings in it, such as its protocol."""
