@@ -260,7 +260,7 @@ def test_without_any_the_places_of_a_task_are_told(
     assert str(error.value).startswith(
         f"""\
 there is no connection prod. Searched:
-    the Airflow connection quota_ops_prod  not defined
+    the Airflow connection quota_ops_prod  not defined or readable
     $QUOTA_OPS_CONNECTION_PROD  not set
     {tmp_path}/prod.properties  does not exist
   Define the Airflow connection quota_ops_prod, or write that file, for example:
