@@ -59,7 +59,7 @@ HARM = {
     "link": "[a](http://example.org) http://example.org www.example.org a@example.org",
     "markup": "**a** _b_ ~~c~~ ![d](e) # f",
     "newline": "a\r\n\n- b\n# c",
-    "escape": "\x1b[2J\x1b]0;title\x07\x9b31m",
+    "escape": "\x1b[2J\x1b]0;title\x07\x9b31m\x7f",
     "bidi": "a\u202eb\u2066c\u2028d",
     "formula": "=cmd|' /C calc'!A0",
     "surrogate": "a\ud800b",
@@ -226,10 +226,11 @@ def test_progress(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_json(name: str) -> None:
-    """JSON keeps every name unchanged, and its text is plain ASCII."""
+    """JSON keeps every name unchanged, and its text is printable ASCII."""
     text = as_json(report_of(name))
 
     assert text.isascii()
+    assert text.replace("\n", "").isprintable()
     assert json.loads(text)["cluster"] == name
 
 

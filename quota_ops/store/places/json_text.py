@@ -9,7 +9,7 @@ import msgspec
 
 _ENCODER = msgspec.json.Encoder()
 _FALLBACK = json.JSONEncoder(ensure_ascii=False, allow_nan=False, default=msgspec.to_builtins)
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]+")
+_NOT_PRINTABLE = re.compile(r"[^\x00-\x7e]+")
 
 
 def line(value: object) -> str:
@@ -45,8 +45,9 @@ def without_nulls(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def in_ascii(text: str) -> str:
-    """Return the same JSON in ASCII, which no terminal or old program misreads."""
-    return text if text.isascii() else _NOT_ASCII.sub(_escaped, text)
+    """Return the same JSON in printable ASCII, which no terminal or old program misreads."""
+    is_plain = text.isascii() and "\x7f" not in text
+    return text if is_plain else _NOT_PRINTABLE.sub(_escaped, text)
 
 
 def _escaped(found: re.Match[str]) -> str:
