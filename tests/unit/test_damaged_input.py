@@ -75,7 +75,7 @@ ANY_JSON = st.recursive(
     max_leaves=4,
 )
 bounded = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 AS_A_BROKER_LEFT_THEM: dict[RunFile[Any], Any] = {
     VALIDATED: Outcomes.of((Outcome(1, "user=alice", ("producer_byte_rate",), Status.ACCEPTED),)),

@@ -91,7 +91,7 @@ STORED = st.dictionaries(st.tuples(ENTITIES.map(Entity.of), KEYS), VALUES, max_s
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(stored=STORED, by=st.sampled_from(GroupBy))
 def test_every_row_is_asked_for_protected_or_nobodys_to_alter(
     tmp_path_factory: pytest.TempPathFactory, stored: tuple[StoredQuota, ...], by: GroupBy

@@ -188,7 +188,7 @@ class KilledAndLate(KilledAlone):
 def test_runs_killed_anywhere(machine: type[Killed]) -> None:
     """Foreign values are replaced only through a guard, and each run ends at Git's state."""
     case = machine.TestCase
-    case.settings = settings(max_examples=150, stateful_step_count=12, deadline=None)
+    case.settings = settings(max_examples=50, stateful_step_count=12, deadline=None)
     case("runTest").runTest()
 
 

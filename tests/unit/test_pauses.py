@@ -52,7 +52,7 @@ CHANGES = {
     "Australia/Lord_Howe": ("2026-10-03T15:30Z", "2026-04-04T15:00Z"),
 }
 """When their clocks are set forward and back."""
-MINUTE, AN_HOUR = timedelta(minutes=1), timedelta(hours=1)
+STEP, AN_HOUR = timedelta(minutes=5), timedelta(hours=1)
 SOME_MINUTES = st.lists(st.sampled_from(range(0, 60, 5)), min_size=1, max_size=3, unique=True)
 SOME_HOURS = st.lists(st.integers(0, 4), min_size=1, max_size=2, unique=True)
 
@@ -60,19 +60,19 @@ SOME_HOURS = st.lists(st.integers(0, 4), min_size=1, max_size=2, unique=True)
 def watch(
     zone: str, changed: datetime, minutes: Sequence[int], hours: Sequence[int], day: str
 ) -> dict[datetime, datetime | None]:
-    """Step through the minutes; return the last start at each, for local times not seen before."""
+    """Step through the time; return the last start at each, for local times not seen before."""
     found: dict[datetime, datetime | None] = {}
     now = changed - 8 * AN_HOUR
-    start, seen = None, now.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - MINUTE
+    start, seen = None, now.astimezone(ZoneInfo(zone)).replace(tzinfo=None) - STEP
     while now < changed + 5 * AN_HOUR:
         local = now.astimezone(ZoneInfo(zone)).replace(tzinfo=None)
         while seen < local:
-            seen += MINUTE
+            seen += STEP
             named = seen.minute in minutes and seen.hour in hours
             if named and (day == "*" or f"{seen:%a}".lower() == day):
                 start = now
         found[now] = start
-        now += MINUTE
+        now += STEP
     return found
 
 
