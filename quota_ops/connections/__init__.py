@@ -82,7 +82,8 @@ class Settings:
         place that the caller searched, and ends with the remedy and the example.
         """
         if before:
-            first, remedy = f"{before}  not defined or readable", f"Define {before}, or write that file"
+            first = f"{before}  not defined or readable"
+            remedy = f"Define {before}, or write that file"
         text, found = _read_connection(name, f"{remedy}, for example:\n{example}", file, first)
         return cls.parse(text, name=name, source=str(found), folder=found.parent)
 
