@@ -164,77 +164,67 @@ def _expand_quotas(
             add_cluster_limits(standing, quota, terms.cluster_limits)
             if terms.profile is not None:
                 standing = of_profiles.find(quota, terms.profile) | standing
-            limits, last = _apply_terms(terms, standing, at, quota.source.name), quota
-            coming = tuple(_list_coming(terms, {limit.key for limit in limits}, at, quota.source))
+            limits, coming = _apply_terms(terms, standing, at, quota.source.name)
+            last = quota
         yield quota._replace(limits=limits, terms=None, topics=terms.topics, coming=coming)
 
 
 def _apply_terms(
     terms: Terms, standing: Mapping[str, Limit], at: str, file: str
-) -> tuple[Limit, ...]:
-    """Return the limits of a quota at a time, given those that apply without an override."""
+) -> tuple[tuple[Limit, ...], tuple[Limit, ...]]:
+    """Return the limits of a quota at a time, and those that begin later, of keys without one.
+
+    `standing` are those that apply without an override.
+    """
     if terms.until is not None and terms.until <= at:
-        return ()
+        return (), ()
     overridden = {limit.key for override in terms.overrides for limit in override.limits}
     if not overridden and terms.until is None:
-        return tuple(standing.values())
+        return tuple(standing.values()), ()
     keys = dict.fromkeys((*standing, *sorted(overridden)))
-    limits = (_find_limit(key, terms, standing.get(key), at, file) for key in keys)
-    return tuple(limit for limit in limits if limit is not None)
+    found = [_find_limit(key, terms, standing.get(key), at, file) for key in keys]
+    limits = tuple(limit for limit, is_coming in found if limit and not is_coming)
+    return limits, tuple(limit for limit, is_coming in found if limit and is_coming)
 
 
-def _find_limit(key: str, terms: Terms, standing: Limit | None, at: str, file: str) -> Limit | None:
-    """Return the limit of a key at a time, and when it ends or changes."""
+def _find_limit(
+    key: str, terms: Terms, standing: Limit | None, at: str, file: str
+) -> tuple[Limit | None, bool]:
+    """Return the limit of a key at a time, and when it ends or changes.
+
+    Without one, return the first that begins later, and True.
+    """
     overrides = [
         (override, limit)
         for override in terms.overrides
         for limit in override.limits
         if limit.key == key and override.until > at
     ]
-    running = next((found for found in overrides if found[0].start <= at), None)
-    if running is not None:
-        override, limit = running
-        ends = min(filter(None, (override.until, terms.until)))
-        stays = standing is not None and (terms.until is None or override.until < terms.until)
-        after = standing if standing is not None and stays else None
-        known = limit.derivation.text if limit.derivation else ""
-        following = next((found for start, found in overrides if start.start == ends), None)
-        if following is not None:  # it ends too, so the guards judge it then, with what comes after
-            words = f"{following.words} ({file}:{following.span.line + 1})"
-            text = _join(known, f"override until {ends}, then {words}")
-            return limit._replace(derivation=Derivation(text, ends, reason=override.reason))
-        words = after.words if after else format_limit(key, None)
-        text = _join(known, f"override until {ends}, then {words}")
-        value, is_whole = (after.value, after.is_whole) if after else (0.0, False)
-        derivation = Derivation(text, ends, value, override.reason, is_whole)
-        return limit._replace(derivation=derivation)
-    if standing is None:
-        return None
-    known = standing.derivation.text if standing.derivation else ""
-    coming = overrides[0] if overrides else None
-    if coming is not None and (terms.until is None or coming[0].start < terms.until):
-        start, limit = coming[0].start, coming[1]
-        words = f"until {start}, then {limit.words} ({file}:{limit.span.line + 1})"
-        return standing._replace(derivation=Derivation(_join(known, words), start))
-    if terms.until is None:
-        return standing
-    words = f"until {terms.until}, then none"
-    return standing._replace(derivation=Derivation(_join(known, words), terms.until, 0.0))
-
-
-def _list_coming(terms: Terms, now: Collection[str], at: str, source: Source) -> Iterator[Limit]:
-    """Yield the limits that overrides begin after a time, of keys that have none `now`."""
-    known = {*now}
-    for override in terms.overrides:
-        start = override.start
-        if start > at and (terms.until is None or start < terms.until):
-            for limit in override.limits:
-                if limit.key not in known:
-                    known.add(limit.key)
-                    text = (
-                        f"until {start}, then {limit.words} ({source.name}:{limit.span.line + 1})"
-                    )
-                    yield limit._replace(derivation=Derivation(text, start))
+    running = overrides.pop(0) if overrides and overrides[0][0].start <= at else None
+    times = [terms.until, *(override.start for override, _ in overrides[:1])]
+    times += [running[0].until] if running else []
+    ends = min(filter(None, times), default=None)
+    if ends is None:
+        return standing, False
+    following = next((limit for override, limit in overrides if override.start == ends), None)
+    after = standing if running and ends != terms.until else None
+    words, value = (after.words, after.value) if after else (format_limit(key, None), 0.0)
+    is_whole = after is not None and after.is_whole
+    if following is not None:  # it ends too, so the guards judge it then, with what comes after
+        words = f"{following.words} ({file}:{following.span.line + 1})"
+    text = f"until {ends}, then {words}"
+    limit = running[1] if running else standing
+    if limit is None:
+        return following and following._replace(derivation=Derivation(text, ends)), True
+    known, kind = limit.derivation.text if limit.derivation else "", "override " if running else ""
+    derivation = Derivation(
+        _join(known, f"{kind}{text}"),
+        ends,
+        None if following else value,
+        running[0].reason if running else None,
+        is_whole and following is None,
+    )
+    return limit._replace(derivation=derivation), False
 
 
 def _join(*texts: str) -> str:
@@ -264,9 +254,8 @@ def _expand_groups(file: QuotasFile, at: str, use: GroupUse | None) -> Iterator[
     """
     for group in file.groups:
         budgets = {limit.key: limit for limit in group.budget}
-        limits = _apply_terms(group.terms, budgets, at, file.source.name)
+        limits, later = _apply_terms(group.terms, budgets, at, file.source.name)
         shares = [_share(file.source, group, limit, use) for limit in limits]
-        later = _list_coming(group.terms, {limit.key for limit in limits}, at, file.source)
         coming = [_share(file.source, group, limit, use) for limit in later]
         for member in group.members:
             name = member.entity.text
