@@ -8,7 +8,7 @@ from textwrap import wrap
 from time import monotonic
 
 from quota_ops.report.outline.formats import duration
-from quota_ops.report.outline.layout import GAP, Line, Row, Span, Table, Tone, line, plain
+from quota_ops.report.outline.layout import GAP, Line, Span, Table, Tone, line, plain
 
 MARGIN = "     "
 WIDEST = 100
@@ -55,8 +55,8 @@ class Narration:
     def show_table(self, headings: tuple[str, ...], rows: Iterable[Line]) -> None:
         """Show a table below the text of a step."""
         margin = Span(MARGIN[len(GAP) :])
-        cells = tuple(Row((margin, *row)) for row in rows)
-        self.show_screen(line(), Table((margin.text, *headings), cells), line())
+        cells = ((margin, *row) for row in rows)
+        self.show_screen(line(), Table.of((margin.text, *headings), cells), line())
 
     @contextmanager
     def show_wait(self, text: str) -> Iterator[Update]:

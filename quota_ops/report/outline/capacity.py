@@ -7,7 +7,7 @@ from quota_ops.model.plans.capacity import Promises
 from quota_ops.model.quotas.quota import add_limits, format_limit
 from quota_ops.model.runs.report import Report
 from quota_ops.model.text import format_percent
-from quota_ops.report.outline.layout import Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Screen, Span, Table, Tone, line
 
 MOST = 10
 """How many owners of a key are shown; report.json has all."""
@@ -66,17 +66,17 @@ def format_scope(report: Report) -> str:
 
 def capacity_screen(report: Report) -> Screen:
     """Return the table for text; empty if no capacity is declared."""
-    rows = tuple(Row(_cells(share)) for share in list_shares(report.promises))
+    rows = [*map(_cells, list_shares(report.promises))]
     title = ": ".join(filter(None, ("Capacity of a broker", format_scope(report))))
-    return (line(), line(title, Tone.STRONG), Table(HEADINGS, rows)) if rows else ()
+    return (line(), line(title, Tone.STRONG), Table.of(HEADINGS, rows)) if rows else ()
 
 
-def _cells(share: Share) -> tuple[Span, ...]:
+def _cells(share: Share) -> Cells:
     tone = Tone.REFUSAL if share.is_beyond else Tone.STRONG if share.is_total else Tone.PLAIN
     bar = "#" * round(_WIDTH * share.part / 1000)
     return (
         Span(share.key, Tone.STRONG),
-        Span(share.owner),
+        share.owner,
         Span(share.promised, tone),
         Span(share.times, tone),
         Span(bar, tone if share.is_total else Tone.CONTEXT),

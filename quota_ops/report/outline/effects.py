@@ -9,7 +9,7 @@ from quota_ops.model.quotas.quota import CLIENT_KEYS, UNLIMITED, format_limit
 from quota_ops.model.text import counted, name_first, plural
 from quota_ops.report.outline import cells
 from quota_ops.report.outline.formats import escape_text, format_rate, shortened
-from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line, more_line
+from quota_ops.report.outline.layout import Cells, Screen, Span, Table, Tone, line, more_line
 from quota_ops.report.outline.row_status import ReportRow
 
 NO_EFFECT = "no effect: other limits come first for all of its clients"
@@ -237,7 +237,7 @@ def client_effects_screen(
 _HEADINGS = ("verdict", "user", "client id", "key", "current", "desired", "use", "owner")
 
 
-def _list_cells(row: ClientEffectRow) -> tuple[str | Span, ...]:
+def _list_cells(row: ClientEffectRow) -> Cells:
     tone = _TONES.get(LimitChange(row.verdict), Tone.PLAIN)
     before = _format_side(row.key, row.before, row.before_level, row.before_entity)
     after = _format_side(row.key, row.after, row.after_level, row.after_entity)

@@ -7,7 +7,7 @@ from quota_ops.findings.codes import CODES, Code, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line, width
+from quota_ops.report.outline.layout import Line, Screen, Span, Table, Tone, line, width
 
 MOST, FEW = 100, 10
 """The most findings that a report lists, and that a mixed screen lists; JSON has all of them."""
@@ -65,16 +65,10 @@ def findings_json(findings: Iterable[Finding], under: str = "") -> list[dict[str
 def codes_screen() -> Screen:
     """Return a table of all codes, and how to read about one."""
     rows = (
-        Row(
-            (
-                Span(code.code, Tone.STRONG),
-                Span(code.severity, _TONES[code.severity]),
-                Span(code.title),
-            )
-        )
+        (Span(code.code, Tone.STRONG), Span(code.severity, _TONES[code.severity]), code.title)
         for code in CODES.values()
     )
-    return (Table(("code", "severity", "what it is"), tuple(rows)), line(), line(EXPLAINED))
+    return (Table.of(("code", "severity", "what it is"), rows), line(), line(EXPLAINED))
 
 
 def code_screen(code: Code) -> Screen:

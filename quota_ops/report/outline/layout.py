@@ -36,6 +36,8 @@ class Span(NamedTuple):
 
 
 Line = tuple[Span, ...]
+Cells = Iterable[str | Span]
+"""The cells of a row, each a text or a text with a tone."""
 
 
 class Row(NamedTuple):
@@ -52,8 +54,8 @@ class Table(Struct, frozen=True):
     rows: tuple[Row, ...]
 
     @classmethod
-    def of(cls, headings: tuple[str, ...], rows: Iterable[Iterable[str | Span]]) -> Self:
-        """Return a table of cells, each a text or a text with a tone."""
+    def of(cls, headings: tuple[str, ...], rows: Iterable[Cells]) -> Self:
+        """Return a table of rows without lines below them."""
         cells = ([Span(cell) if isinstance(cell, str) else cell for cell in row] for row in rows)
         return cls(headings, tuple(Row(tuple(row)) for row in cells))
 

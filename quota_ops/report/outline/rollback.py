@@ -9,7 +9,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.specification import format_flags
 from quota_ops.model.runs.rollback import Rollback
 from quota_ops.model.text import command, counted, is_visible
-from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Screen, Span, Table, Tone, line
 
 MOST = 20
 """The most unchanged rows that are listed."""
@@ -29,7 +29,7 @@ def describe_rollback(rollback: Rollback) -> str:
 
 def rollback_screen(rollback: Rollback) -> Screen:
     """Return the summary, and each unchanged row with its current value."""
-    rows: list[tuple[str | Span, ...]] = [
+    rows: list[Cells] = [
         (
             *(Span(row.entity, Tone.STRONG), row.key),
             *(format_limit(row.key, value) for value in (row.before, row.after, row.now)),

@@ -8,7 +8,7 @@ from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.runs.adoption import Adoption
 from quota_ops.model.text import counted, plural
-from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Screen, Span, Table, Tone, line
 
 
 def adopted_screen(where: str, found: Sequence[Adoption], fates: Iterable[str]) -> Screen:
@@ -29,9 +29,7 @@ def adopted_screen(where: str, found: Sequence[Adoption], fates: Iterable[str]) 
     return _make_screen(heading, ("entity", "key", "value", "next"), rows)
 
 
-def _make_screen(
-    heading: str, headings: tuple[str, ...], rows: Sequence[tuple[str | Span, ...]]
-) -> Screen:
+def _make_screen(heading: str, headings: tuple[str, ...], rows: Sequence[Cells]) -> Screen:
     return (line(heading, Tone.STRONG), *((line(), Table.of(headings, rows)) if rows else ()))
 
 

@@ -8,7 +8,7 @@ from quota_ops.model.history import backtest
 from quota_ops.model.plans.guard import NOT_TRIED
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import moment
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Line, Row, Screen, Span, Table, Tone, line
 
 _GUARDS = ("guard", "plans", "rows, at most", "share, at most")
 _PLANS = ("first planned", "cluster", "run", "runs", "writes", "guard", "rows", "owners", "then")
@@ -27,7 +27,7 @@ def backtest_screen(
     return (
         line(f"{head} {stopped:,}."),
         line(),
-        Table(_GUARDS, tuple(Row(_guard_cells(some)) for some in by_guard)),
+        Table.of(_GUARDS, map(_guard_cells, by_guard)),
         line(),
         Table(
             _PLANS,
@@ -65,13 +65,13 @@ def _explain(row: backtest.Blocked) -> str:
     return row.finding.message + (f"; planned from {named(commit)}" if commit else "")
 
 
-def _guard_cells(blocked: Sequence[backtest.Blocked]) -> Line:
+def _guard_cells(blocked: Sequence[backtest.Blocked]) -> Cells:
     shares = [row.finding.share for row in blocked if row.finding.share is not None]
     return (
         Span(blocked[0].finding.guard, Tone.STRONG),
-        Span(f"{len(blocked):,}"),
-        Span(f"{max(row.finding.rows for row in blocked):,}"),
-        Span(f"{max(shares):g} %" if shares else ""),
+        f"{len(blocked):,}",
+        f"{max(row.finding.rows for row in blocked):,}",
+        f"{max(shares):g} %" if shares else "",
     )
 
 

@@ -9,7 +9,7 @@ from quota_ops.model.quotas.quota import format_limit, json_number
 from quota_ops.model.text import counted
 from quota_ops.report.outline.events import REPAIRED, Event
 from quota_ops.report.outline.formats import duration, moment, short_commit
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line, more_line
+from quota_ops.report.outline.layout import Cells, Line, Screen, Span, Table, Tone, line, more_line
 
 MOST = 20
 """How many quotas a screen lists; JSON has them all."""
@@ -25,7 +25,7 @@ _EVENT_HEADINGS = ("when", "key", "what", "change", "by", "run", "commit")
 def cluster_screen(days: Sequence[DayHistory], quotas: Sequence[QuotaHistory]) -> Screen:
     """Return a row for each day, the newest first, and the quotas that drifted most."""
     drifted = sorted(quotas, key=_rank_drift)
-    table = Table(_QUOTA_HEADINGS, tuple(Row(_quota_cells(quota)) for quota in drifted[:MOST]))
+    table = Table.of(_QUOTA_HEADINGS, map(_quota_cells, drifted[:MOST]))
     return (
         days_table(days),
         line(),
@@ -73,15 +73,15 @@ def days_table(days: Sequence[DayHistory], columns: Sequence[str] = (*_DAY_COLUM
     return Table.of(tuple(columns), rows)
 
 
-def _quota_cells(quota: QuotaHistory) -> Line:
+def _quota_cells(quota: QuotaHistory) -> Cells:
     word = Kind.OVERRIDING if quota.kind == Kind.OVERRIDING else Kind.DRIFTED
     now = f"{word} since {moment(quota.drifted_since)}" if quota.drifted_since else f"not {word}"
     return (
         Span(quota.entity, Tone.STRONG),
-        Span(quota.key),
-        Span(quota.owner or ""),
-        Span(f"{quota.drifts:,}"),
-        Span(f"{quota.times_seen:,}"),
+        quota.key,
+        quota.owner or "",
+        f"{quota.drifts:,}",
+        f"{quota.times_seen:,}",
         Span(moment(quota.first_seen), Tone.CONTEXT),
         Span(now, Tone.REFUSAL if quota.drifted_since else Tone.OK),
         Span(quota.set_run or "", Tone.CONTEXT),
@@ -92,13 +92,11 @@ def entity_screen(
     entity: str, since: str, quotas: Sequence[QuotaHistory], events: Sequence[Event]
 ) -> Screen:
     """Return a sentence for each quota of an entity, and what happened to it, the newest first."""
-    rows = tuple(
-        Row(tuple(_COLUMNS[name](event) for name in _EVENT_HEADINGS)) for event in reversed(events)
-    )
+    rows = ([_COLUMNS[name](event) for name in _EVENT_HEADINGS] for event in reversed(events))
     nothing = line(f"The history has no change or drift of {entity} since {since}.")
     return (
         *(line(_describe_quota(quota)) for quota in quotas),
-        *((line(), Table(_EVENT_HEADINGS, rows)) if rows else (nothing,)),
+        *((line(), Table.of(_EVENT_HEADINGS, rows)) if events else (nothing,)),
     )
 
 
@@ -120,9 +118,9 @@ def changes_screen(since: str, changes: Sequence[Event]) -> Screen:
     """Return a row for each change since a day, the newest first, and how many are not listed."""
     if not changes:
         return (line(f"The history has no change since {since}."),)
-    newest = tuple(Row(change_cells(change)) for change in changes[: -MOST_CHANGES - 1 : -1])
+    newest = map(change_cells, changes[: -MOST_CHANGES - 1 : -1])
     older = more_line(len(changes) - MOST_CHANGES, "older, in --format jsonl")
-    return (Table(CHANGE_HEADINGS, newest), *older)
+    return (Table.of(CHANGE_HEADINGS, newest), *older)
 
 
 def change_cells(change: Event) -> Line:

@@ -9,7 +9,7 @@ from quota_ops.model.plans.policy import DriftPolicy, Policy
 from quota_ops.model.quotas.filter import EntityFilter, EntityGroup
 from quota_ops.model.text import command, name_first
 from quota_ops.report.outline.formats import moment
-from quota_ops.report.outline.layout import Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Screen, Span, Table, Tone, line
 
 _MOST_NAMES = 3
 """The most entities of a group that are listed."""
@@ -147,7 +147,7 @@ def _next(policy: Policy, runs: str) -> str:
     return f"{runs} follow Git again. {plan} shows what the next one changes."
 
 
-def _list_cells(hold: Hold, now: datetime) -> tuple[str | Span, ...]:
+def _list_cells(hold: Hold, now: datetime) -> Cells:
     until = "released" if hold.is_release else moment(hold.until.isoformat())
     tone = Tone.CHANGE if hold.until > now else Tone.CONTEXT
     who = Span(_name_held(hold.who), Tone.STRONG)

@@ -12,7 +12,7 @@ from quota_ops.model.clusters.ping import BrokerPing, ClusterPing, Mode, Operati
 from quota_ops.model.runs.verification import BACK_OR_GONE, BOOTSTRAP, ONLY_BOOTSTRAP
 from quota_ops.model.text import counted, plural
 from quota_ops.report.outline.formats import duration, escape_text
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Line, Screen, Span, Table, Tone, line
 from quota_ops.report.outline.sentences import (
     INCOMPLETE,
     describe_callback,
@@ -43,12 +43,12 @@ def ping_screen(cluster: str, ping: ClusterPing) -> Screen:
             Span(f"      {total}", Tone.OK if whole else Tone.REFUSAL),
         ),
         line(),
-        Table(
+        Table.of(
             ("  broker", "address", "Kafka", "response"),
             (*map(_broker, ping.brokers), *map(_absent, ping.absent)),
         ),
         line(),
-        Table((f"  {ping.principal} is authorized to", ""), tuple(map(_right, ping.rights))),
+        Table.of((f"  {ping.principal} is authorized to", ""), map(_right, ping.rights)),
         *_below(ping),
     )
 
@@ -81,28 +81,27 @@ def list_sentences(ping: ClusterPing) -> list[str]:
     ]
 
 
-def _broker(broker: BrokerPing) -> Row:
+def _broker(broker: BrokerPing) -> Cells:
     facts = broker.facts
     response = (
         Span(broker.error, Tone.REFUSAL) if broker.error else Span("not queried", Tone.CONTEXT)
     )
     if broker.seconds is not None:
         response = Span(duration(broker.seconds), Tone.OK)
-    version = Span(facts.version or "unknown")
     name = "unknown" if facts.id == BOOTSTRAP else str(facts.id)
-    return Row((Span(f"  {name}"), Span(facts.address), version, response))
+    return f"  {name}", facts.address, facts.version or "unknown", response
 
 
-def _absent(broker: Absent) -> Row:
+def _absent(broker: Absent) -> Cells:
     words, tone = broker.why, Tone.REFUSAL
     if broker.retired is not None:
         words += f"; retired in cluster.yaml: {escape_text(broker.retired)}"
         tone = Tone.CONTEXT
     cells = (f"  {broker.id}", broker.address or "unknown", "unknown")
-    return Row((*map(Span, cells), Span(words, tone)))
+    return *cells, Span(words, tone)
 
 
-def _right(right: Right) -> Row:
+def _right(right: Right) -> Cells:
     if right.granted:
         words = Span("yes", Tone.OK)
     elif right.granted is None:
@@ -111,7 +110,7 @@ def _right(right: Right) -> Row:
         words = Span(f"no: it needs {right.operation} on the resource Cluster", Tone.REFUSAL)
     else:
         words = Span(f"no, without {right.operation}; only some findings need it", Tone.CONTEXT)
-    return Row((Span(f"  {right.what}"), words))
+    return f"  {right.what}", words
 
 
 def _below(ping: ClusterPing) -> Iterator[Line]:
@@ -184,9 +183,8 @@ def store_ping_screen(ping: StorePing) -> Screen:
     return (
         (Span(ping.address, Tone.STRONG), *_summary(ping)),
         line(),
-        Table(
-            ("  operation", "authorized", "median", "highest"),
-            tuple(map(_operation, ping.operations)),
+        Table.of(
+            ("  operation", "authorized", "median", "highest"), map(_operation, ping.operations)
         ),
         *_race(ping),
         *_store_below(ping),
@@ -204,14 +202,14 @@ def _summary(ping: StorePing) -> Line:
     return (Span(f"      {wrong:,} of {numbers} had {most}", Tone.REFUSAL),)
 
 
-def _operation(operation: Operation) -> Row:
-    name = Span(f"  {operation.name}")
+def _operation(operation: Operation) -> Cells:
+    name = f"  {operation.name}"
     if operation.is_authorized is None:
-        return Row((name, Span("not tried", Tone.CONTEXT), Span(""), Span("")))
+        return name, Span("not tried", Tone.CONTEXT), "", ""
     if operation.error is not None:
-        return Row((name, Span(f"no: {operation.error}", Tone.REFUSAL), Span(""), Span("")))
-    times = (duration(median(operation.seconds)), duration(max(operation.seconds)))
-    return Row((name, Span("yes", Tone.OK), *map(Span, times)))
+        return name, Span(f"no: {operation.error}", Tone.REFUSAL), "", ""
+    times = duration(median(operation.seconds)), duration(max(operation.seconds))
+    return name, Span("yes", Tone.OK), *times
 
 
 def _race(ping: StorePing) -> Iterator[Line | Table]:

@@ -19,7 +19,7 @@ from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import Resolution, Rung
 from quota_ops.report.outline.formats import escape_text
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Line, Screen, Span, Table, Tone, line
 
 WHO_SHARES = {
     1: "{user}'s connections with client id {client}",
@@ -108,18 +108,18 @@ def _key_lines(resolution: Resolution, brokers: int | None) -> Iterator[Line]:
 def as_ladder(resolution: Resolution, cluster: str, brokers: int | None) -> Screen:
     """Return all levels in order, each with its limit; the one that applies is marked."""
     size = "" if brokers is None else f" ({counted(brokers, 'broker')})"
-    rows = tuple(_ladder_row(resolution, rung) for rung in (*resolution.by_name, *resolution.rungs))
+    rows = (_ladder_row(resolution, rung) for rung in (*resolution.by_name, *resolution.rungs))
     return (
         line(
             f"{resolution.key} for {_describe_client(resolution)} on {cluster}{size}", Tone.STRONG
         ),
-        Table(("",) * 5, rows),
+        Table.of(("",) * 5, rows),
         line(),
         *(line(text) for text in notes(resolution, brokers)),
     )
 
 
-def _ladder_row(resolution: Resolution, rung: Rung) -> Row:
+def _ladder_row(resolution: Resolution, rung: Rung) -> Cells:
     rank = "" if rung.level.rank is None else str(rung.level.rank)
     value = "-" if rung.value is None else format_limit(resolution.key, rung.value)
     tone, remark = Tone.PLAIN, ""
@@ -136,7 +136,7 @@ def _ladder_row(resolution: Resolution, rung: Rung) -> Row:
     else:
         tone, remark = Tone.CONTEXT, "overridden"
     cells = (f"  {rank}", rung.level.words, _parts(rung.entity), value, remark)
-    return Row(tuple(Span(text, tone) for text in cells))
+    return (Span(text, tone) for text in cells)
 
 
 def notes(resolution: Resolution, brokers: int | None) -> Iterator[str]:

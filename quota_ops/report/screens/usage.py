@@ -27,7 +27,7 @@ from quota_ops.report.outline.formats import (
     format_span,
     moment,
 )
-from quota_ops.report.outline.layout import Line, Row, Screen, Span, Table, Tone, line
+from quota_ops.report.outline.layout import Cells, Line, Screen, Span, Table, Tone, line
 
 _BAR = 10
 """The characters of a full bar."""
@@ -50,9 +50,9 @@ def format_range(least: float | None, most: float | None) -> str:
 
 def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
     """Return the window and the part of it with data, the shown quotas, and what is unknown."""
-    rows = tuple(Row(_cells(quota, overview)) for quota in shown)
     headings = ("entity", "key", "limit", "p95", "share of the limit", "at limit", "highest seen")
-    table = [Table((*headings, "owner", "note"), rows)] if rows else []
+    rows = (_cells(quota, overview) for quota in shown)
+    table = [Table.of((*headings, "owner", "note"), rows)] if shown else []
     listed = f"{counted(len(shown), 'quota')} of {len(overview.quotas):,}"
     entities = {quota[:2] for quota in shown}
     hidden = (quota for quota in overview.quotas if quota[:2] not in entities)
@@ -161,29 +161,28 @@ def _remarks(overview: UseOverview) -> list[Line]:
     return lines
 
 
-def _cells(quota: QuotaUse, overview: UseOverview) -> Line:
+def _cells(quota: QuotaUse, overview: UseOverview) -> Cells:
     busiest = quota.busiest
     limit = format_limit(quota.key, quota.limit)
-    own = (Span(quota.entity.text, Tone.STRONG), Span(quota.key), Span(limit))
+    own = (Span(quota.entity.text, Tone.STRONG), quota.key, limit)
     owner = Span(quota.owner or "", Tone.CONTEXT)
     if busiest is None:
-        empty = Span("")
         note = str(quota.verdict)
         if quota.verdict is UseVerdict.UNUSED:
             note += f" since {iso_utc(overview.start)} at least"
         if quota.reason:
             note += f": {quota.reason}"
-        return (*own, empty, empty, empty, empty, owner, Span(note, Tone.CONTEXT))
+        return (*own, "", "", "", "", owner, Span(note, Tone.CONTEXT))
     share = busiest.share
     bar = "" if share is None else f"{draw_bar(share)} {_percent(share)}"
     tone = Tone.PLAIN if busiest.at_limit == 0 else Tone.REFUSAL
     at_limit = format_range(busiest.at_limit_least, busiest.at_limit)
     return (
         *own,
-        Span(format_rate(quota.key, busiest.p95)),
+        format_rate(quota.key, busiest.p95),
         Span(bar, tone),
         Span(at_limit if share is not None else "", tone),
-        Span(format_rate(quota.key, busiest.highest)),
+        format_rate(quota.key, busiest.highest),
         owner,
         Span(_note(quota, busiest, overview), Tone.CONTEXT),
     )
