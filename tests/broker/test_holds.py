@@ -20,6 +20,7 @@ from tests.writing import State
 ALICE: State = {"user=alice": {KEY: 10.0}}
 BOB: State = {"user=bob": {KEY: 20.0}}
 WHO = ("demo", "--names", "user=alice")
+YEARLY = {"cron": "0 0 1 1 *", "zone": "UTC", "duration": "1h", "reason": "New Year"}
 
 
 def hold(lab: Lab, user: str, hours: float = 1) -> Hold:
@@ -219,12 +220,12 @@ def test_a_name_that_nobody_has(lab: Lab) -> None:
 
 
 def test_a_clock_that_differs_from_the_stores_is_named(lab: Lab) -> None:
-    """A machine that would end a hold early or late shows that, and by how much."""
-    lab.desire(ALICE)
+    """A machine that would end a hold or a freeze early or late shows that, and by how much."""
+    lab.desire(ALICE, freeze=[YEARLY])
     for minutes, side, end in ((5.5, "ahead of", "early"), (-5.5, "behind", "late")):
         with time_machine.travel(datetime.now(UTC) + timedelta(minutes=minutes)):
-            held = lab.call("hold", *WHO, "--until", "2h", "--reason", "INC-31")
             planned = lab.call("plan", "demo")
+            held = lab.call("hold", *WHO, "--until", "2h", "--reason", "INC-31")
         assert held.stderr.startswith("The clock of this machine is 5 min ")
         assert f"{side} that of the run store: holds and freezes end that much too {end} " in (
             planned.stdout

@@ -78,7 +78,8 @@ def describe_cluster(
     reads_git = folder.has(DESIRED.file) and not folder.has(ROLLBACK)
     invalid = folder.read(CHECKED).invalid if reads_git else ()  # never as if none were invalid
     folder.write_table(CLUSTERS, [make_cluster_row(policy, known.table, (*invalid, *undivided))])
-    lead = measure_lead(folder.place / HOLDS.file) if records.holds.list() else 0.0
+    has_ends = policy.freeze or records.holds.list()
+    lead = measure_lead(folder.place / HOLDS.file) if has_ends else 0.0
     folder.write(
         DESCRIBED,
         Described(
