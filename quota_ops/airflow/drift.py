@@ -183,7 +183,7 @@ def _report(cluster: ClusterFolder, *, run_store: str | None) -> _Drift | None:
     link = find_page_link(run.folder.place / PAGE, run.folder.store)
     written = load_report(run.folder)
     _log.info("%s: %s %s", cluster.name, summarize(written).sentence, link)
-    emit_gauges(written)
+    emit_gauges(cluster.name, written)
     if not has_drift(written):
         return None
     return _Drift(make_event(written), describe_report("drift", written, link))
@@ -221,6 +221,8 @@ def overview(clusters: Sequence[ClusterFolder], run_store: str | None) -> str:
     text, history = as_text(fleet), read_last_days(store)
     changes = {name: found.changed for name, found in read.items() if found.changed}
     missed = [name for name, report in fleet if isinstance(report, str)]
+    for name in missed:  # its task report may have ended before it set the gauge
+        emit_gauges(name, None)
     history = history._replace(changes=changes, looks=read_last_looks(store, missed))
     folder.write_text(PAGE, as_html(fleet, links, history, about["started"]))
     folder.write_text("report.txt", text)

@@ -169,7 +169,7 @@ def report(cluster: ClusterFolder, run_store: str | None) -> str:
         folder, written = run.folder, load_report(run.folder)
         page = find_page_link(folder.place / PAGE, folder.store)
     log_text(as_text(written), page)
-    emit_gauges(written)
+    emit_gauges(cluster.name, written)
     offer_link(page)
     _refuse_marked_tasks(folder, page)
     refuse_unless_done(page)
@@ -281,21 +281,21 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")
 _LONGEST_NAME = 80
 
 
-def emit_gauges(report: "Report") -> None:
+def emit_gauges(cluster: str, report: "Report | None") -> None:
     """Set the gauges quota_ops.NAME.CLUSTER; nothing happens where Airflow's metrics are off.
 
-    NAME is `compared` (1 or 0), `declared`, or a status of a quota; without a plan, only
-    `compared`. CLUSTER is in the name because plain StatsD has no tags; the tag `cluster` has it
-    too.
+    NAME is `compared` (1 or 0), `declared`, or a status of a quota; without a report and its plan,
+    only `compared`. CLUSTER is in the name because plain StatsD has no tags; the tag `cluster` has
+    it too.
     """
     from quota_ops.report.records.json_report import COUNTED, count_rows
 
-    values: dict[str, int] = {"compared": int(report.plan is not None)}
-    if report.plan is not None:
+    values = {"compared": 0}
+    if report is not None and report.plan is not None:
         counts = count_rows(report)
-        values |= {"declared": report.plan.desired}
+        values = {"compared": 1, "declared": report.plan.desired}
         values |= {name: counts[name] or 0 for name in COUNTED}
-    cluster = _UNSAFE.sub("_", report.cluster)[:_LONGEST_NAME]
+    cluster = _UNSAFE.sub("_", cluster)[:_LONGEST_NAME]
     for name, value in values.items():
         stats.gauge(f"quota_ops.{name}.{cluster}", value, tags={"cluster": cluster})
 

@@ -183,6 +183,9 @@ def test_drift(
     assert "2 clusters: 1 is unknown, 1 needs attention." in caplog.messages
     values = {"compared": 1, "declared": 1, **dict.fromkeys(COUNTED, 0), "drifted": 1}
     assert {f"airflow.quota_ops.{name}.demo:{value}|g" for name, value in values.items()} < gauges
+    assert {gauge for gauge in gauges if ".other:" in gauge} == {
+        "airflow.quota_ops.compared.other:0|g"
+    }
     counts = [(name, one["changed"], one["drifted"]) for name, one in list_events(demo)]
     assert counts == [("quota_ops_demo_applied", 1, 0), ("quota_ops_demo_drifted", 0, 1)]
 
@@ -209,6 +212,7 @@ def test_late(tmp_path: Path) -> None:
 
     repository = Repository(tmp_path)
     repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
+    repository.add_policy("demo", "usage: {prometheus: monitoring, match: {cluster: demo}}")
     late = DeadlineAlert(
         reference=DeadlineReference.DAGRUN_QUEUED_AT,
         interval=timedelta(hours=6),
@@ -218,6 +222,7 @@ def test_late(tmp_path: Path) -> None:
     assert {dag_id: dag.deadline for dag_id, dag in dags.items()} == {
         RECONCILE: [late],
         "drift": [late],
+        "record_use": [late],
     }
 
 
