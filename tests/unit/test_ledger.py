@@ -94,7 +94,17 @@ def test_a_policy_without_a_commit_is_not_the_end_of_an_earlier_one(records: Clu
     ledger.change(records, lambda _: None, policy=POLICY, declared="other", sequence=3)
 
     found = ledger.read(records).notes
-    assert (found.commits, found.declared, found.applied_by) == (("c1",), "other", 1)
+    assert (found.commits, found.applied_by) == (("c1",), 1)
+
+
+def test_a_commit_of_files_that_were_run_before_is_not_equal_to_the_last(
+    records: ClusterStore,
+) -> None:
+    """Files are applied uncommitted, then as commit c2: c1, which declares less, is not equal."""
+    for commit, declared in (("c1", "first"), (None, "second"), ("c2", "second"), ("c3", "second")):
+        ledger.change(records, lambda _: None, policy=POLICY, commit=commit, declared=declared)
+
+    assert ledger.read(records).notes.equal == ("c2",)
 
 
 def test_old_commits_are_forgotten(records: ClusterStore, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,7 +41,10 @@ class Notes(Struct, frozen=True):
     commits: tuple[str, ...] = ()
     """The commits that were applied, the newest at the end."""
     declared: str | None = None
-    """The digest of what the files declared, besides the policy, when the policy was recorded."""
+    """The digest of what the newest commit declares besides the policy, if nothing was run since.
+
+    None after a run without a commit: the next commit may declare the same, but the newest did not.
+    """
     equal: tuple[str, ...] = ()
     """The commits before the newest that declare the same, policy included."""
     brokers: KnownBrokers = NO_BROKERS
@@ -218,7 +221,7 @@ def change(
         is_last = policy is not None and (sequence or 0) >= (noted.applied_by or 0)
         if is_last:
             commits, of_now = _add_commit(noted.commits, commit), to_json(Policy, policy)
-            equal = noted.equal
+            equal, declared = noted.equal, declared if commit else None
             if (noted.policy, noted.declared) != (of_now, declared):
                 equal = ()
             elif commits != noted.commits:
