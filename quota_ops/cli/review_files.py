@@ -9,7 +9,7 @@ from uuid import uuid4
 import click
 
 from quota_ops.ci.comment import post_comment
-from quota_ops.ci.platform import GITHUB, GITLAB, Platform
+from quota_ops.ci.platform import GITHUB, Platform
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.model.runs.review import Review
 from quota_ops.report.review.annotations import (
@@ -18,13 +18,7 @@ from quota_ops.report.review.annotations import (
     as_workflow_commands,
     list_annotations,
 )
-from quota_ops.report.review.comment import (
-    GITHUB_LIMIT,
-    GITLAB_LIMIT,
-    MARKER,
-    as_comment,
-    as_failure,
-)
+from quota_ops.report.review.comment import MARKER, as_comment, as_failure
 from quota_ops.report.review.json_review import as_json
 
 SUMMARY_LIMIT = 250_000
@@ -51,11 +45,6 @@ def without_workflow_commands(platform: Platform) -> Iterator[None]:
         root.call_on_close(lambda: click.echo(f"::{token}::"))
         raise
     click.echo(f"::{token}::")
-
-
-def format_comment(review: Review, platform: Platform) -> str:
-    """Return the comment, at most as long as the platform allows."""
-    return as_comment(review, GITLAB_LIMIT if platform.name == GITLAB else GITHUB_LIMIT)
 
 
 def write_review(review: Review, comment: str, folder: Path, code: int) -> None:

@@ -93,11 +93,6 @@ def _read_text(kind: str, node: yaml.Node) -> str:
             f"{name} is how Kafka's tools print the default.",
             f'Write {kind}: {_DEFAULT}. If it is a name, put it in quotes: "{name}".',
         )
-    _require_length(kind, name)
-    return name
-
-
-def _require_length(kind: str, name: str) -> None:
     try:
         size = len(name.encode())
     except UnicodeEncodeError:
@@ -108,6 +103,7 @@ def _require_length(kind: str, name: str) -> None:
         raise Misread(
             f"{kind} {show(name)} is {size:,} bytes long; Kafka allows {MAX_NAME_BYTES:,}."
         )
+    return name
 
 
 def require_canonical(name: str) -> None:

@@ -137,8 +137,7 @@ def _read_cluster(
         find = partial(find_use, cluster.policy.cluster_id, at) if find_use else None
         of_terms = tuple(check_terms(files, cluster, at))
         files = expand(files, cluster.profiles, at, find)
-    by_file = [file.quotas for file in files]
-    quotas = tuple(chain.from_iterable(by_file))
+    quotas = tuple(quota for file in files for quota in file.quotas)
     refuse_repeated_entities(quotas)
     if cluster is not None:
         refuse_placeholder(cluster)
@@ -151,8 +150,7 @@ def _read_cluster(
     )
     if left_out:
         files = [file for file in files if file.source.name not in left_out]
-        by_file = [file.quotas for file in files]
-        quotas = tuple(chain.from_iterable(by_file))
+        quotas = tuple(quota for file in files for quota in file.quotas)
     if cluster is None or (problems and not left_out):
         limits = sum(len(quota.limits) for quota in quotas)
         findings = check_files(files, cluster, of_terms)[0] if cluster else ()

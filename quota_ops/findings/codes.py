@@ -45,11 +45,6 @@ class Code(NamedTuple):
     severity: Severity = Severity.WARNING
     decided_by: DecidedBy = DecidedBy.FILES
 
-    @property
-    def silenceable(self) -> bool:
-        """Whether an entry of `silence` may name it."""
-        return self.code != IDLE_SILENCE
-
 
 OWN_PERCENTAGE = 10.0
 """The percentage of a thread that describing and altering thousands of quotas takes."""
@@ -415,7 +410,8 @@ protect: [{user: quota-ops}]
 
 CODES = {code.code: code for code in _ALL}
 """Every finding by its code, in order."""
-SILENCEABLE = tuple(name for name, code in CODES.items() if code.silenceable)
+SILENCEABLE = tuple(name for name in CODES if name != IDLE_SILENCE)
+"""The codes that an entry of `silence` may name."""
 
 
 def make_finding(

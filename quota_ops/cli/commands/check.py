@@ -171,14 +171,12 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
     except InvalidDesiredState as invalid:
         if output == TEXT:
             show_screen(problems_screen(invalid, str(folder)))
-        problems = [asdict(problem) for problem in invalid.problems]
-        findings = findings_json(invalid.findings, str(folder))
         return {
             "cluster": name,
             "quotas": invalid.quotas,
-            "problems": problems,
+            "problems": [asdict(problem) for problem in invalid.problems],
             "unlisted_problems": invalid.unlisted,
-            "findings": findings,
+            "findings": findings_json(invalid.findings, str(folder)),
         }
     if desired.policy.inventory_in_git:
         from quota_ops.stages.check import read_clients
@@ -191,11 +189,10 @@ def _check_cluster(folder: Path, read: "Callable[[], Desired]", output: str) -> 
         last = line(f"{name}: {read_in}, no problems{found}", Tone.CHANGE if found else Tone.OK)
         undivided = undivided_lines(desired.rows, name)
         show_screen((*finding_lines(unsilenced, str(folder)), *undivided, last))
-    findings = findings_json(desired.findings, str(folder))
     return {
         "cluster": name,
         "quotas": len(desired.rows),
         "problems": [],
         "unlisted_problems": 0,
-        "findings": findings,
+        "findings": findings_json(desired.findings, str(folder)),
     }

@@ -69,10 +69,11 @@ def review(
     CI it finds the target of the pull request by itself.
     """
     from quota_ops.ci.comment import find_token
-    from quota_ops.ci.platform import find_platform
+    from quota_ops.ci.platform import GITLAB, find_platform
     from quota_ops.cli import review_files
     from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
     from quota_ops.model.runs.review import Links, Review
+    from quota_ops.report.review.comment import GITHUB_LIMIT, GITLAB_LIMIT, as_comment
     from quota_ops.runs.branch_review import ReviewOptions, find_stray_files, review_branch
     from quota_ops.stages.use.recorded import read_group_use
     from quota_ops.store.places.run_store import find_run_store
@@ -99,7 +100,8 @@ def review(
                 is_merged=branch.head == branch.base,
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)
-            text = review_files.format_comment(found, platform)
+            limit = GITLAB_LIMIT if platform.name == GITLAB else GITHUB_LIMIT
+            text = as_comment(found, limit)
             click.echo(text.partition("\n")[2], nl=False)
             if token is not None:
                 code = max(code, review_files.post_review(platform, token, text))

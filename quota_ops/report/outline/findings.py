@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from quota_ops.findings.codes import CODES, Code, Severity
+from quota_ops.findings.codes import CODES, SILENCEABLE, Code, Severity
 from quota_ops.model.finding import Finding, Problem
 from quota_ops.model.text import counted
 from quota_ops.report.outline.formats import escape_text
@@ -87,7 +87,7 @@ def code_screen(code: Code) -> Screen:
         *(line(f"  {text}", Tone.CONTEXT) for text in code.example.split("\n")),
         line(),
         line(f"Decided by {code.decided_by}."),
-        line(HOW_TO_SILENCE.format(silence_of(code)) if code.silenceable else NOT_SILENCED),
+        line(HOW_TO_SILENCE.format(silence_of(code)) if code.code in SILENCEABLE else NOT_SILENCED),
     )
 
 
