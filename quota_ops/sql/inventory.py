@@ -24,6 +24,7 @@ from quota_ops.model.quotas.entity import CLIENT_ID, MAX_NAME_BYTES, USER
 from quota_ops.model.quotas.quota import CLIENT_KEYS
 from quota_ops.model.text import counted
 from quota_ops.precedence.resolution import ANONYMOUS
+from quota_ops.sql.text import OF_ONE_ENGINE
 from quota_ops.store.places.place import Place
 
 INVENTORY_FILES = (".csv", ".jsonl", ".parquet")
@@ -279,11 +280,13 @@ def _explain_cells(cells: Mapping[str, Any]) -> str:
 
 
 def _is_rate(cell: object) -> bool:
+    text = str(cell)
     try:
-        rate = float(str(cell))
+        rate = float(text)
     except ValueError:
         return False
-    return isfinite(rate) and 0 <= rate <= _MOST_RATE
+    is_plain = text.isascii() and not {*text} & {*OF_ONE_ENGINE}
+    return is_plain and isfinite(rate) and 0 <= rate <= _MOST_RATE
 
 
 def _limit_time(lines: Iterator[Line], until: float) -> Iterator[Line]:

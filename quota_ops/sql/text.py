@@ -22,6 +22,8 @@ MAX_BYTES = 1_048_576
 """Bytes of records in one request: an eighth of KafkaRaftClient.MAX_BATCH_SIZE_BYTES."""
 MOST_RATE = "1e300"
 """The largest rate that an inventory may have observed; it is finite."""
+OF_ONE_ENGINE = "_dDfFxX"
+"""What only one engine reads in a number, such as 1_000 and 5d."""
 CHANGED, EVERY = "verdict <> 'same'", "TRUE"
 """Conditions of the effects: those that change a limit, or all of them."""
 _RATES = " ".join(f"WHEN '{key}' THEN c.{key}" for key in CLIENT_KEYS)
@@ -72,7 +74,8 @@ def inventory_text() -> str:
 def wrong_clients_text() -> str:
     """Return wrong_clients.sql: from lines and inventory to the number of invalid lines."""
     rates = (
-        f"COALESCE({key} IS NULL OR TRY_CAST({key} AS DOUBLE) BETWEEN 0 AND {MOST_RATE}, FALSE)"
+        f"COALESCE({key} IS NULL OR TRY_CAST({key} AS DOUBLE) BETWEEN 0 AND {MOST_RATE} AND "
+        f"TRANSLATE(CAST({key} AS STRING), '{OF_ONE_ENGINE}', '') = CAST({key} AS STRING), FALSE)"
         for key in CLIENT_KEYS
     )
     return read_sql("wrong_clients", bits=8 * MAX_NAME_BYTES, rates=" AND ".join(rates))

@@ -18,6 +18,7 @@ from tests.engines.comparing import compare
 
 LONG = "x" * 40_000
 SESSIONS = ["session", pytest.param("connected", marks=pytest.mark.matrix)]
+NO_RATE = "which is not a rate. Write a number, or nothing."
 WRONG: tuple[tuple[str, str, str], ...] = (
     ("a.txt", "", "a.txt must end in one of .csv, .jsonl, .parquet"),
     ("a.csv", "", "a.csv:1: the inventory has no column user and no client-id"),
@@ -139,6 +140,14 @@ WRONG: tuple[tuple[str, str, str], ...] = (
         "a.csv",
         "user, client_id\n",
         "a.csv:1: ' client_id' is not a column of an inventory. Did you mean client-id?",
+    ),
+    *(
+        (
+            "a.csv",
+            f"user,client-id,request_percentage\na,b,5\na,c,{cell}\n",
+            f"a.csv:3: request_percentage is '{cell}', {NO_RATE}",
+        )
+        for cell in ("1_000", "5d", "0x1p3", "\uff15")
     ),
 )
 
@@ -280,7 +289,7 @@ def test_an_inventory_that_is_not_there(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name_of_session", SESSIONS)
-@pytest.mark.parametrize("number", [5, 8, 10, 11, 17])
+@pytest.mark.parametrize("number", [5, 8, 10, 11, 17, -3])
 def test_spark_names_the_line_too(
     request: pytest.FixtureRequest, name_of_session: str, number: int, tmp_path: Path
 ) -> None:
