@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import DEFAULT_VERSION
 from quota_ops.lab.kafka.node import FORMAT, SERVE, Jvm
 from quota_ops.model.errors import ClusterTrouble, QuotaOpsError
 
 _END_SECONDS = 120.0
+_CLUSTER_ID = "MkU3OEVBNTcwNTJENDM2Qg"
 
 
 def make_archives(version: str = DEFAULT_VERSION) -> None:
@@ -21,7 +22,7 @@ def make_archives(version: str = DEFAULT_VERSION) -> None:
     Formats and starts a broker to make them. Without the archives, brokers start more slowly.
     Raises MissingTool without Java or jars, ClusterTrouble if the broker does not start or end.
     """
-    config = BrokerConfig(cluster_id=generate_cluster_id(), version=version)
+    config = BrokerConfig(cluster_id=_CLUSTER_ID, version=version)
     jvm = Jvm.of(config, lambda _done, _all: None)
     archives = {program: jvm.archive(program) for program in (FORMAT, SERVE)}
     if all(archive.options() for archive in archives.values()):

@@ -10,10 +10,11 @@ from importlib.metadata import version
 from pathlib import Path
 
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig
 from tests.benchmarks.bench import Bench, Row
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.measure import adopt_orphans, machine
+from tests.broker_config import generate_cluster_id
 
 KEPT = Path(__file__).with_name("RESULTS.md")
 INTRODUCTION = """\

@@ -16,11 +16,12 @@ from kafka.admin import KafkaAdminClient, UserScramCredentialDeletion, UserScram
 from quota_ops.kafka.cluster import Cluster, open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.sandbox import stop_sandbox
 from quota_ops.sql import text
 from tests.broker.token_endpoint import AUDIENCE, TokenEndpoint
 from tests.broker.working_clients import fill
+from tests.broker_config import SASL, generate_cluster_id, password_of, plain_logins
 from tests.certificates import make_certificates
 from tests.lab import Lab, open_lab
 from tests.places import list_undeclared_files
@@ -54,8 +55,8 @@ def listeners(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Listeners]:
     config = BrokerConfig(
         cluster_id=generate_cluster_id(),
         listeners=LISTENERS,
-        users={USER: PASSWORD},
         properties={
+            **plain_logins({USER: PASSWORD}, LISTENERS),
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512",
             "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
             "listener.name.sasl.scram-sha-256.sasl.jaas.config": SCRAM,
@@ -119,9 +120,9 @@ def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningBroker]:
     names = ("alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi")
     config = BrokerConfig(
         cluster_id=generate_cluster_id(),
-        listeners={"SASL": "SASL_PLAINTEXT"},
-        users={name: f"{name}-secret" for name in names},
+        listeners=SASL,
         properties={
+            **plain_logins({name: password_of(name) for name in names}),
             "quota.window.num": "2",
             "quota.window.size.seconds": "1",
             "controller.quota.window.num": "2",

@@ -20,9 +20,11 @@ from kafka.admin import (
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.lab.kafka.config import BrokerConfig
+from tests.broker_config import SASL, password_of, plain_logins
 from tests.looking import seen_in_time
 
 SCRAM = "SCRAM-SHA-256"
+USERS = ("admin", "writer", "reader", "none")
 SECURED_CLUSTER_ID = "b3JkZXJzLWV1LWNsdXN0ZQ"
 """The id is part of every plan's digest, and digests are compared whole."""
 
@@ -33,10 +35,10 @@ def secured(version: str) -> BrokerConfig:
     return BrokerConfig(
         cluster_id=SECURED_CLUSTER_ID,
         version=version,
-        listeners={"SASL": "SASL_PLAINTEXT"},
-        users={name: f"{name}-secret" for name in ("admin", "writer", "reader", "none")},
+        listeners=SASL,
         super_users=("admin",),
         properties={
+            **plain_logins({name: password_of(name) for name in USERS}),
             "sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
             "listener.name.sasl.sasl.enabled.mechanisms": "PLAIN,SCRAM-SHA-256",
             "listener.name.sasl.scram-sha-256.sasl.jaas.config": scram,
@@ -76,17 +78,16 @@ def rights(secured_broker: RunningBroker) -> Iterator[None]:
 @contextmanager
 def scram_logins(secured_broker: RunningBroker) -> Iterator[None]:
     """Let the users authenticate with SCRAM too within the block."""
-    users = secured_broker.config.users
     with closing(KafkaAdminClient(bootstrap_servers=secured_broker.bootstrap())) as admin:
         try:
             admin.alter_user_scram_credentials(
-                [UserScramCredentialUpsertion(user, SCRAM, users[user]) for user in users]
+                [UserScramCredentialUpsertion(user, SCRAM, password_of(user)) for user in USERS]
             )
-            wait_for(lambda: set(admin.describe_user_scram_credentials()), set(users))
+            wait_for(lambda: set(admin.describe_user_scram_credentials()), set(USERS))
             yield
         finally:
             admin.alter_user_scram_credentials(
-                [UserScramCredentialDeletion(user, SCRAM) for user in users]
+                [UserScramCredentialDeletion(user, SCRAM) for user in USERS]
             )
             wait_for(lambda: set(admin.describe_user_scram_credentials()), set())
 
@@ -108,7 +109,7 @@ def properties_of(secured_broker: RunningBroker, user: str, mechanism: str = "PL
     return (
         f"bootstrap.servers={secured_broker.bootstrap('SASL')}\n"
         f"security.protocol=sasl_plaintext\nsasl.mechanism={mechanism}\n"
-        f"sasl.username={user}\nsasl.password={secured_broker.config.users[user]}\n"
+        f"sasl.username={user}\nsasl.password={password_of(user)}\n"
     )
 
 

@@ -10,8 +10,9 @@ import pytest
 
 from quota_ops.jvm.java import find_java
 from quota_ops.lab.kafka.broker import RunningBroker, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.jars import fetch_jars
+from tests.broker_config import generate_cluster_id
 from tests.lab import Lab, open_lab
 
 NO_LIMITS = Path(__file__).with_name("NoLimits.java")

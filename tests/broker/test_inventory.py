@@ -24,7 +24,7 @@ from quota_ops.sql.inventory import find_inventory
 from quota_ops.store.history.digests import list_past_days, write_digest
 from quota_ops.store.places import parquet
 from quota_ops.store.places.run_store import RunStore, open_place
-from tests.broker.rights import connection_of, properties_of, rights, scram_logins, wait_for
+from tests.broker.rights import USERS, connection_of, properties_of, rights, scram_logins, wait_for
 from tests.calling import call_cli
 from tests.lab import Lab
 
@@ -93,7 +93,7 @@ def test_users_acls_and_members(secured_broker: RunningBroker, tmp_path: Path) -
             member.close()
             admin.delete_topics(["inventory"])
 
-    users = sorted(secured_broker.config.users)
+    users = sorted(USERS)
     lines = ['<unknown>,"=bälance,1"', *(f"{user},<unknown>" for user in users)]
     assert unknown[:2] == (2, "")
     assert unknown[2].startswith("no day of the last 30 is recorded in ")

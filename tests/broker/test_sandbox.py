@@ -16,11 +16,12 @@ from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka import broker as broker_module
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.node import read_node
 from quota_ops.lab.kafka.sandbox import DEMO_CLUSTER_ID, find_sandbox, start_sandbox, stop_sandbox
 from quota_ops.model.errors import ClusterTrouble, InvalidInput, NotAuthorized
 from quota_ops.model.quotas.rows import StoredQuota
+from tests.broker_config import generate_cluster_id, password_of
 from tests.certificates import make_certificates
 from tests.docs.transcript import mask_machine, shown_output
 from tests.looking import seen_in_time
@@ -30,8 +31,8 @@ PARENT = """\
 import sys, time
 from pathlib import Path
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
-start_broker(BrokerConfig(cluster_id=generate_cluster_id()), Path(sys.argv[1]))
+from quota_ops.lab.kafka.config import BrokerConfig
+start_broker(BrokerConfig(cluster_id="MkU3OEVBNTcwNTJENDM2Qg"), Path(sys.argv[1]))
 print(flush=True)
 time.sleep(60)
 """
@@ -258,7 +259,7 @@ def test_a_secured_broker_tells_its_logins_apart(secured_broker: RunningBroker) 
         text = (
             f"bootstrap.servers={secured_broker.bootstrap('SASL')}\n"
             "security.protocol=sasl_plaintext\nsasl.mechanism=PLAIN\n"
-            f"sasl.username={user}\nsasl.password={secured_broker.config.users[user]}\n"
+            f"sasl.username={user}\nsasl.password={password_of(user)}\n"
         )
         connection = Connection.parse(text, name="secured", source="a test")
         with open_cluster(connection, cluster_id=secured_broker.config.cluster_id) as cluster:

@@ -10,6 +10,7 @@ from kafka.protocol.admin.topics import CreateTopicsRequest
 from kafka.protocol.metadata import ApiVersionsRequest
 
 from quota_ops.lab.kafka.broker import RunningBroker
+from tests.broker_config import password_of
 
 PARTITIONS = 40
 WINDOWS = 2
@@ -28,7 +29,7 @@ def _client(quick: RunningBroker, user: str, client_id: str) -> KafkaNetClient:
         security_protocol="SASL_PLAINTEXT",
         sasl_mechanism="PLAIN",
         sasl_plain_username=user,
-        sasl_plain_password=quick.config.users[user],
+        sasl_plain_password=password_of(user),
         client_id=client_id,
     )
 

@@ -13,6 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 from kafka import KafkaProducer
 
 from quota_ops.lab.kafka.broker import RunningBroker
+from tests.broker_config import password_of
 
 PRODUCE, CONSUME = "producer_byte_rate", "consumer_byte_rate"
 BURST, MEASURED = 2.0, 3.0
@@ -55,7 +56,7 @@ def settings(quick: RunningBroker, client: Client) -> dict[str, str | int]:
         "security.protocol": "SASL_PLAINTEXT",
         "sasl.mechanism": "PLAIN",
         "sasl.username": client.user,
-        "sasl.password": quick.config.users[client.user],
+        "sasl.password": password_of(client.user),
         "client.id": client.client_id,
         "log_level": 0,
     }
@@ -100,7 +101,7 @@ def produced_without_client_id(quick: RunningBroker, client: Client) -> Turns:
         security_protocol="SASL_PLAINTEXT",
         sasl_mechanism="PLAIN",
         sasl_plain_username=client.user,
-        sasl_plain_password=quick.config.users[client.user],
+        sasl_plain_password=password_of(client.user),
         client_id="",
         batch_size=BATCH,
     )

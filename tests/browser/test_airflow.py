@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Page, Response
 
 from quota_ops.lab.airflow.server import RunningAirflow, local_bundle, start_airflow
 from quota_ops.lab.kafka.broker import RunningBroker
+from tests.broker_config import password_of
 
 pytestmark = [pytest.mark.matrix, pytest.mark.timeout(600)]  # starts an Airflow of its own
 
@@ -79,7 +80,7 @@ def test_the_form_of_a_connection(
     With a wrong password it says what the broker rejected.
     """
     host, port = secured_broker.bootstrap("SASL").split(":")
-    login = {"login": "admin", "password": secured_broker.config.users["admin"]}
+    login = {"login": "admin", "password": password_of("admin")}
     fill_in(page, {"host": host, "port": port, **login}, ["sasl_plaintext", "PLAIN"])
     works = (
         f"Connected to cluster {secured_broker.config.cluster_id} as User:admin. 1 of 1 broker "

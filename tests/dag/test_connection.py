@@ -12,6 +12,7 @@ import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
+from tests.broker_config import password_of
 from tests.dag.repository import ALICE, HOME, Quotas, Repository
 from tests.dag.test_record_use import MONITORING, USAGE
 from tests.docs.markdown import ROOT, Page
@@ -280,7 +281,7 @@ def test_no_secret_is_left(
     The plan finds its Prometheus by another Airflow connection, without a file on the worker.
     """
     host, port = secured_broker.bootstrap("SASL").split(":")
-    password = secured_broker.config.users["admin"]
+    password = password_of("admin")
     conn = LOGIN | {"host": host, "port": int(port), "login": "admin", "password": password}
     monkeypatch.setenv("AIRFLOW_CONN_QUOTA_OPS_SECURED", json.dumps(conn))
     repository.cluster("secured", cluster_id=secured_broker.config.cluster_id, payments=ALICE)

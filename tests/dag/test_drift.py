@@ -20,6 +20,7 @@ from quota_ops.store.places.run_store import RunStore, open_place
 from quota_ops.store.run.files import FACTS
 from quota_ops.store.run.names import NamedCluster
 from tests.broker.rights import rights
+from tests.broker_config import password_of
 from tests.dag.asset_events import list_events
 from tests.dag.recording import SUBMIT, record_command, set_connection, set_server
 from tests.dag.repository import ALICE, DagRun, Quotas, Repository
@@ -155,7 +156,7 @@ def test_who_may_only_describe_reports_drift(
 ) -> None:
     """DescribeConfigs on the cluster is enough; facts that need more are left out."""
     host, port = secured_broker.bootstrap("SASL").split(":")
-    password = secured_broker.config.users["reader"]
+    password = password_of("reader")
     login = {"security.protocol": "sasl_plaintext", "sasl.mechanism": "PLAIN"}
     connect(monkeypatch, "orders", host, int(port), login="reader", password=password, extra=login)
     cluster_id = secured_broker.config.cluster_id

@@ -13,6 +13,7 @@ from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.provider import get_provider_info
 from quota_ops.usage.connection import SETTINGS as PROMETHEUS_SETTINGS
 from tests.broker.rights import rights
+from tests.broker_config import password_of
 from tests.usage.recording import Answer, Question, serve
 
 # Airflow's API calls what its next version will drop.
@@ -87,9 +88,7 @@ def test_the_button_test(
         "extra": login,
     }
     with rights(secured_broker):
-        ok, message = press_test(
-            monkeypatch, **reader, password=secured_broker.config.users["reader"]
-        )
+        ok, message = press_test(monkeypatch, **reader, password=password_of("reader"))
     assert not ok
     assert message.startswith(
         f"Connected to cluster {secured_broker.config.cluster_id} as User:reader. 1 of 1 broker "

@@ -11,6 +11,7 @@ import pytest
 
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.errors import InvalidInput
+from tests.broker_config import password_of
 from tests.dag.repository import ALICE, Quotas, Repository
 from tests.dag.test_connection import LOGIN
 from tests.dag.test_reconcile import ALICE_HAS_1000, DONE
@@ -56,11 +57,7 @@ def own(
         host, _, port = one.bootstrap(listener).partition(":")
         conn = {"conn_type": "kafka", "host": host, "port": int(port)}
         if listener == "SASL":
-            conn |= {
-                "login": "admin",
-                "password": one.config.users["admin"],
-                "extra": LOGIN["extra"],
-            }
+            conn |= {"login": "admin", "password": password_of("admin"), "extra": LOGIN["extra"]}
         monkeypatch.setenv(f"AIRFLOW_CONN_QUOTA_OPS_{name.upper()}", json.dumps(conn))
         repository.cluster(name, cluster_id=one.config.cluster_id, payments=ALICE)
     yield replace(repository, dag_file=OWN)

@@ -13,9 +13,10 @@ from threading import Timer
 from kafka.admin import KafkaAdminClient
 
 from quota_ops.lab.kafka.broker import RunningBroker, can_describe, start_broker
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id
+from quota_ops.lab.kafka.config import BrokerConfig
 from quota_ops.lab.kafka.node import Jvm, RunningNode
 from tests.broker.freezing import freeze
+from tests.broker_config import generate_cluster_id
 
 FENCING = 15.0
 """Seconds in which a silent broker is fenced, at the most (broker.session.timeout.ms is 9)."""

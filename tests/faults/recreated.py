@@ -9,10 +9,10 @@ from dataclasses import replace
 from quota_ops.kafka.cluster import open_cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.lab.kafka.broker import start_broker
-from quota_ops.lab.kafka.config import generate_cluster_id
 from quota_ops.runs.chain import CHAINS
 from quota_ops.store.run.files import PLAN
 from tests.broker.stage_runs import After
+from tests.broker_config import generate_cluster_id
 from tests.faults.scene import Scene
 from tests.faults.table import Seen, fault
 

@@ -2,7 +2,8 @@
 
 import base64
 
-from quota_ops.lab.kafka.config import BrokerConfig, generate_cluster_id, server_properties
+from quota_ops.lab.kafka.config import BrokerConfig, server_properties
+from tests.broker_config import generate_cluster_id, plain_logins
 
 COMMON = """\
 inter.broker.listener.name=PLAINTEXT
@@ -34,14 +35,13 @@ listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT
     assert server_properties(config, 2, ports) == expected
 
 
-def test_logins_an_authorizer_and_further_properties() -> None:
-    """A SASL listener gets the logins, super users enable the authorizer, own settings win."""
+def test_an_authorizer_and_further_properties() -> None:
+    """Super users enable the authorizer, and own settings win."""
     config = BrokerConfig(
         cluster_id="MkU3OEVBNTcwNTJENDM2Qg",
         listeners={"SASL": "SASL_PLAINTEXT", "TLS": "SSL"},
-        users={"admin": "a", "none": "n\\n"},
         super_users=("admin",),
-        properties={"quota.window.num": "3"},
+        properties={"quota.window.num": "3", **plain_logins({"admin": "a", "none": "n\\n"})},
     )
     ports = {1: {"PLAINTEXT": 1, "SASL": 2, "TLS": 3, "CONTROLLER": 4}}
     module = "org.apache.kafka.common.security.plain.PlainLoginModule"
@@ -54,19 +54,19 @@ listeners=PLAINTEXT://127.0.0.1:1,SASL://127.0.0.1:2,TLS://127.0.0.1:3,CONTROLLE
 advertised.listeners=PLAINTEXT://127.0.0.1:1,SASL://127.0.0.1:2,TLS://127.0.0.1:3
 listener.security.protocol.map=PLAINTEXT:PLAINTEXT,SASL:SASL_PLAINTEXT,TLS:SSL,CONTROLLER:PLAINTEXT
 {COMMON}\
-sasl.enabled.mechanisms=PLAIN
-listener.name.sasl.sasl.enabled.mechanisms=PLAIN
-listener.name.sasl.plain.sasl.jaas.config={module} required user_admin="a" user_none="n\\\\n";
 authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer
 super.users=User:ANONYMOUS;User:admin
 quota.window.num=3
+sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.sasl.enabled.mechanisms=PLAIN
+listener.name.sasl.plain.sasl.jaas.config={module} required user_admin="a" user_none="n\\\\n";
 """
     assert server_properties(config, 1, ports) == expected
 
 
 def test_passwords_are_not_shown() -> None:
     """A configuration in a message or a log does not contain its passwords."""
-    config = BrokerConfig(cluster_id="x", users={"admin": "hidden"}, properties={"a": "hidden"})
+    config = BrokerConfig(cluster_id="x", properties={"a": "hidden"})
     assert "hidden" not in repr(config)
 
 

@@ -27,6 +27,7 @@ from quota_ops.usage.probe import probe_usage
 from quota_ops.usage.prometheus import open_prometheus
 from quota_ops.usage.samples import read_rates
 from quota_ops.usage.source import UsageSource
+from tests.broker_config import SASL, plain_logins
 from tests.usage.conftest import connect
 from tests.usage.lab import fetch_agent, free_port, start_exported, start_prometheus
 from tests.usage.scenario import CLUSTER_ID, QUOTED, set_quotas
@@ -74,7 +75,7 @@ def measured(tmp_path: Path) -> Callable[[Path], Iterator[str]]:
 
 
 def _measure(folder: Path, rules: Path) -> Iterator[str]:
-    config = BrokerConfig(cluster_id=CLUSTER_ID, listeners={"SASL": "SASL_PLAINTEXT"}, users=USERS)
+    config = BrokerConfig(cluster_id=CLUSTER_ID, listeners=SASL, properties=plain_logins(USERS))
     ended = threading.Event()
     with start_exported(config, folder / "kafka", rules) as exported:
         admin = AdminClient({"bootstrap.servers": exported.broker.bootstrap()})

@@ -23,6 +23,7 @@ from quota_ops.sql.embedded_usage import find_delays
 from quota_ops.stages.plan.throttling import Group, list_shares
 from quota_ops.stages.plan.use import read_samples
 from quota_ops.usage.source import UsageSource
+from tests.broker_config import SASL, plain_logins
 from tests.usage.conftest import connect
 from tests.usage.lab import start_exported, start_prometheus
 from tests.usage.scenario import CLUSTER_ID, set_quotas
@@ -124,7 +125,7 @@ def test_what_brokers_did_is_in_the_predicted_range(tmp_path: Path) -> None:
     Consumers may be throttled for longer: a throttled fetch is sent again, and may wait again.
     """
     users = dict.fromkeys([*LOADS, "writer"], "secret")
-    config = BrokerConfig(cluster_id=CLUSTER_ID, listeners={"SASL": "SASL_PLAINTEXT"}, users=users)
+    config = BrokerConfig(cluster_id=CLUSTER_ID, listeners=SASL, properties=plain_logins(users))
     with start_exported(config, tmp_path / "kafka") as exported:
         admin = AdminClient({"bootstrap.servers": exported.broker.bootstrap()})
         for done in admin.create_topics([NewTopic(user, 1) for user in LOADS]).values():

@@ -1,7 +1,5 @@
 """The configuration of a sandbox Kafka, and the server.properties that it produces."""
 
-import base64
-import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -16,8 +14,8 @@ class BrokerConfig:
     """A Kafka on free ports of 127.0.0.1; each node is both a broker and a KRaft controller.
 
     The listener PLAINTEXT always exists. `listeners` adds others, from a listener's name to its
-    security protocol (`{"SASL": "SASL_PLAINTEXT"}`). `users` maps SASL/PLAIN users to passwords.
-    `super_users` turns on Kafka's StandardAuthorizer; clients of PLAINTEXT are super users too.
+    security protocol (`{"SASL": "SASL_PLAINTEXT"}`). `super_users` turns on Kafka's
+    StandardAuthorizer; clients of PLAINTEXT are super users too.
     `properties` are further server properties (ASCII), and override the generated ones. `heap` is
     the -Xmx of each node's JVM. `advertised` maps a listener to the address, `host:port`, that it
     advertises instead of its own.
@@ -26,7 +24,6 @@ class BrokerConfig:
     cluster_id: str
     nodes: int = 1
     listeners: Mapping[str, str] = field(default_factory=dict)
-    users: Mapping[str, str] = field(default_factory=dict, repr=False)
     super_users: tuple[str, ...] = ()
     properties: Mapping[str, str] = field(default_factory=dict, repr=False)
     advertised: Mapping[str, str] = field(default_factory=dict)
@@ -46,12 +43,6 @@ class BrokerConfig:
 
 Ports = Mapping[str, int]
 """One node's ports, by the listener's name."""
-
-
-def generate_cluster_id() -> str:
-    """Return a new cluster id in Kafka's format: 16 random bytes as 22 base64 characters."""
-    text = base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")
-    return generate_cluster_id() if text.startswith("-") else text  # "-" starts an option
 
 
 def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports]) -> str:
@@ -85,26 +76,11 @@ def server_properties(config: BrokerConfig, node: int, ports: Mapping[int, Ports
         "controller.quorum.append.linger.ms": "0",
         # By default the log cleaner fills 128 MB with zeros: a fifth of the CPU time of a start.
         "log.cleaner.dedupe.buffer.size": "2097152",
-        **_list_logins(config),
         **_list_authorizer(config),
         **config.properties,
     }
     escaped = {key: value.replace("\\", "\\\\") for key, value in properties.items()}
     return "".join(f"{key}={value}\n" for key, value in escaped.items())
-
-
-def _list_logins(config: BrokerConfig) -> dict[str, str]:
-    if not config.users:
-        return {}
-    users = " ".join(f'user_{name}="{password}"' for name, password in config.users.items())
-    module = "org.apache.kafka.common.security.plain.PlainLoginModule"
-    logins = {"sasl.enabled.mechanisms": "PLAIN"}
-    for name, protocol in config.listeners.items():
-        if protocol.startswith("SASL_"):
-            prefix = f"listener.name.{name.lower()}"
-            logins[f"{prefix}.sasl.enabled.mechanisms"] = "PLAIN"
-            logins[f"{prefix}.plain.sasl.jaas.config"] = f"{module} required {users};"
-    return logins
 
 
 def _list_authorizer(config: BrokerConfig) -> dict[str, str]:
