@@ -421,6 +421,10 @@ def test_another_spelling_that_somebody_cleared(lab: Lab) -> None:
     )
     resolved = lab.call("resolve", "demo", "--ip", "10.0.0.1", "--format", "json").stdout
     assert json.loads(resolved)[key]["lost"] == why
+    renamed = lab.folder.rename(lab.folder.parent / "shop")
+    verified = lab.call("verify", "shop")
+    assert (verified.returncode, verified.stderr) == (1, error)
+    renamed.rename(lab.folder)
 
     names = ("--names", "ip=10.0.0.1", "--reason", "why")
     lab.call("hold", "demo", *names, "--until", "1h")

@@ -119,11 +119,10 @@ def _find_lost(session: "Session", stored: "Iterable[StoredQuota]") -> "dict[Key
     """Return why limits of addresses are not in force although they are stored."""
     from quota_ops.model.quotas.rows import Key
     from quota_ops.stages.describe.lost_limits import find_lost_limits
-    from quota_ops.store.run.names import NamedCluster
 
-    cluster = NamedCluster((session.policy.cluster,), session.policy.cluster_id)
-    values = {Key(row.entity.text, row.key): row.value for row in stored}
-    return {row.id: row.words for row in find_lost_limits(session.store, cluster, values)}
+    policy, values = session.policy, {Key(row.entity.text, row.key): row.value for row in stored}
+    lost = find_lost_limits(session.store, policy.cluster, policy.cluster_id, values)
+    return {row.id: row.words for row in lost}
 
 
 def _find_applied(resolutions: "Sequence[Resolution]") -> "dict[Key, float]":

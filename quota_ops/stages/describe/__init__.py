@@ -31,7 +31,6 @@ from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import CHECKED, DESCRIBED, FACTS, METADATA, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.names import NamedCluster
 
 
 def describe_cluster(
@@ -103,8 +102,8 @@ def describe_cluster(
 
 def _find_lost(folder: RunFolder, policy: Policy, stored: Stored) -> tuple[LostLimit, ...]:
     """Return the limits that the cluster stores as Git declares them, and no broker applies."""
-    cluster = NamedCluster((folder.about().cluster,), policy.cluster_id)
-    lost = find_lost_limits(folder.store, cluster, stored)
+    name, cluster_id = folder.about().cluster, policy.cluster_id
+    lost = find_lost_limits(folder.store, name, cluster_id, stored)
     declared = folder.read_values(DESIRED) if lost and folder.has(DESIRED.file) else {}
     return tuple(row for row in lost if same(row.value, declared.get(row.id)))
 

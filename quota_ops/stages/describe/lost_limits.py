@@ -9,11 +9,11 @@ from quota_ops.model.quotas.rows import Key, LostLimit
 from quota_ops.precedence.resolution import find_shortest
 from quota_ops.sql.history import Sight, read_overriding_addresses
 from quota_ops.store.places.run_store import RunStore
-from quota_ops.store.run.names import NamedCluster
+from quota_ops.store.run.names import find_names
 
 
 def find_lost_limits(
-    store: RunStore, cluster: NamedCluster, stored: Mapping[Key, float]
+    store: RunStore, name: str, cluster_id: str, stored: Mapping[Key, float]
 ) -> tuple[LostLimit, ...]:
     """Return the stored limits of addresses that no broker applies.
 
@@ -25,17 +25,18 @@ def find_lost_limits(
     if not addresses:
         return ()
     try:
+        cluster = find_names(store, name, cluster_id)
         sights, quotas = read_overriding_addresses(store, cluster, addresses)
     except InvalidInput:
         return ()
-    known = {Key(quota.entity, quota.key): quota for quota in quotas}
     lost = []
     for (entity, key), sight in sights.items():
         left = Key(find_shortest(entity) or "", key)
-        value, own = stored.get(left), known.get(left)
+        value = stored.get(left)
         if (entity, key) in stored or value is None or not same(value, sight.desired):
             continue
-        if own is None or not _is_set_since(own, sight):
+        own = (quota for quota in quotas if (quota.entity, quota.key) == left)  # of each name
+        if not any(_is_set_since(quota, sight) for quota in own):
             lost.append(LostLimit(*left, value, entity))
     return tuple(lost)
 

@@ -152,6 +152,13 @@ def find_cluster(store: RunStore, named: str, own: str | None = None) -> NamedCl
     return NamedCluster(tuple(filter(None, map(read_name, found))), named)
 
 
+def find_names(store: RunStore, name: str, cluster_id: str) -> NamedCluster:
+    """Return a cluster by its id, with the name of its folder and all those that it had before."""
+    folders = {folder for folder, of in store.list_names() if of == cluster_id} - {safe_name(name)}
+    earlier = (read_name(store.root / "runs" / folder) for folder in sorted(folders))
+    return NamedCluster((name, *filter(None, earlier)), cluster_id)
+
+
 def list_ids(known: Iterable[tuple[str, str]], cluster: str) -> tuple[str, ...]:
     """Return the cluster ids that runs of a name had, from `RunStore.list_names`."""
     return tuple(sorted(of for name, of in known if name == safe_name(cluster)))
