@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable
 from decimal import Context, Decimal
 from functools import lru_cache
-from math import inf, isfinite, isnan, nextafter
+from math import fsum, inf, isfinite, isnan, nextafter
 from typing import NamedTuple
 
 from msgspec import Struct
@@ -328,7 +328,7 @@ def to_decimal(limit: float) -> Decimal:
 
 def add_limits(limits: Iterable[float]) -> float:
     """Return the sum of limits as people add them: three times 0.1 is 0.3."""
-    return float(sum(map(to_decimal, limits)))
+    return float(f"{fsum(limits):.15g}")
 
 
 def multiply_limit(limit: float, times: int) -> float:
