@@ -121,31 +121,33 @@ def _is_refused(row: Mapping[str, Any]) -> bool:
 Find = Callable[[ClusterState], float | None]
 
 
-class _States(Collector):
-    def __init__(self, states: Iterable[ClusterState]) -> None:
-        # A file that has the same labels twice is rejected as a whole.
-        self._states = {escape_text(state.cluster): state for state in states}
+class _Found(Collector):
+    """Metrics with the values that they have."""
 
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield each metric with its values of all clusters."""
-        for metric, (about, find) in _GAUGES.items():
-            yield self._gauge(metric, about, find)
-        yield self._gauge_drift()
+    def __init__(self, metrics: Iterable[GaugeMetricFamily]) -> None:
+        self._metrics = tuple(metrics)
 
-    def _gauge_drift(self) -> GaugeMetricFamily:
-        about = "Quotas that were changed outside Git, by kind of difference."
-        gauge = GaugeMetricFamily(f"{_PREFIX}quotas_drifted", about, labels=("cluster", "kind"))
-        for cluster, state in self._states.items():
-            for kind, number in state.drifted.items():
-                gauge.add_metric((cluster, kind), number)
-        return gauge
+    def collect(self) -> Iterable[GaugeMetricFamily]:
+        """Return the metrics."""
+        return self._metrics
 
-    def _gauge(self, metric: str, about: str, find: Find) -> GaugeMetricFamily:
+
+def _list_metrics(states: Iterable[ClusterState]) -> Iterator[GaugeMetricFamily]:
+    """Yield each metric with its values of all clusters."""
+    # A file that has the same labels twice is rejected as a whole.
+    by_name = {escape_text(state.cluster): state for state in states}
+    for metric, (about, find) in _GAUGES.items():
         gauge = GaugeMetricFamily(f"{_PREFIX}{metric}", about, labels=("cluster",))
-        for cluster, state in self._states.items():
+        for cluster, state in by_name.items():
             if (value := find(state)) is not None:
                 gauge.add_metric((cluster,), value)
-        return gauge
+        yield gauge
+    about = "Quotas that were changed outside Git, by kind of difference."
+    gauge = GaugeMetricFamily(f"{_PREFIX}quotas_drifted", about, labels=("cluster", "kind"))
+    for cluster, state in by_name.items():
+        for kind, number in state.drifted.items():
+            gauge.add_metric((cluster, kind), number)
+    yield gauge
 
 
 def _count(name: str, state: ClusterState) -> float | None:
@@ -229,18 +231,14 @@ def label_limits(
         yield LimitSample(labels, find_applied(key, value))
 
 
-class _Limits(Collector):
-    def __init__(self, limits: Iterable[LimitSample]) -> None:
-        self._limits = tuple(limits)
-
-    def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Yield the stored limits, if there are any."""
-        name = f"{_PREFIX}limit"
-        gauge = GaugeMetricFamily(name, "Limits that the cluster stores, in the unit of their use.")
-        for limit in self._limits:
-            gauge.add_sample(name, dict(limit.labels), limit.value)
-        if gauge.samples:
-            yield gauge
+def _list_limits(limits: Iterable[LimitSample]) -> Iterator[GaugeMetricFamily]:
+    """Yield the stored limits, if there are any."""
+    name = f"{_PREFIX}limit"
+    gauge = GaugeMetricFamily(name, "Limits that the cluster stores, in the unit of their use.")
+    for limit in limits:
+        gauge.add_sample(name, dict(limit.labels), limit.value)
+    if gauge.samples:
+        yield gauge
 
 
 def format_metrics(states: Iterable[ClusterState], limits: Iterable[LimitSample] = ()) -> str:
@@ -253,6 +251,5 @@ def build_registry(
 ) -> CollectorRegistry:
     """Return the metrics for the functions of prometheus_client."""
     registry = CollectorRegistry()
-    registry.register(_States(states))
-    registry.register(_Limits(limits))
+    registry.register(_Found((*_list_metrics(states), *_list_limits(limits))))
     return registry
