@@ -46,41 +46,14 @@ class Note(NamedTuple):
     way: tuple[str, str, str] | None = None
 
 
-class Fold(NamedTuple):
-    """The rows of one status, folded; `command` writes the YAML of unmanaged ones."""
-
-    meaning: str
-    table: PageTable
-    command: str
-
-
-class PageRows(NamedTuple):
-    """The tables of a page: for attention, changed or planned, held, and the rest by status."""
-
-    person: PageTable
-    changes: PageTable
-    held: PageTable
-    folds: Sequence[Fold]
-    headings: dict[str, str]
-
-    @property
-    def tables(self) -> list[PageTable]:
-        """All tables, by their numbers."""
-        return [self.person, self.changes, self.held, *(fold.table for fold in self.folds)]
-
-    @property
-    def choices(self) -> dict[str, list[str]]:
-        """The filters of the page with the values that occur."""
-        return list_choices(self.tables)
-
-
 def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = None) -> str:
     """Return the page: summary, bar, rows that need attention, changed rows; the rest is folded.
 
     `stored` are the quotas on the cluster at the end of the run, to look up the limit of a client.
     `waits_until` is until when the run waits in Airflow for an approval; None if it does not.
     """
-    links, ways, rows = PageLinks.of(report), list_ways(report), _make_rows(report)
+    links, ways, tables = PageLinks.of(report), list_ways(report), _make_tables(report)
+    headings, cluster = list_headings(applied=has_applied(report)), quote(report.cluster)
     parts, shares = bar(count_statuses(report)), list(list_shares(report.promises))
     summary, use = summarize(report), show_use(report.use)
     blocks = [block for block in list_blocks(report) if block.topic in ON_PAGE]
@@ -88,7 +61,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
     days = add_run(report.past.days, report) if report.past else ()
 
     def draw(row: Mapping[str, str]) -> str:
-        return rendered_part("row.html", row=row, headings=rows.headings, ways=ways)
+        return rendered_part("row.html", row=row, headings=headings, ways=ways)
 
     return rendered(
         "report.html",
@@ -114,9 +87,15 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
             if block.tone not in _NOTED
             for words in block.lines
         ],
-        rows=rows,
+        person=tables[Section.PERSON],
+        changes=tables[Section.CHANGE],
+        held=tables[Section.HELD],
+        folds=[(status, tables[status]) for status in RowStatus if status in tables],
+        headings=headings,
+        choices=list_choices(tables.values()),
+        to_import=f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}",
         ways=ways,
-        data=format_data(rows.tables, draw, limits),
+        data=format_data([*tables.values()], draw, limits),
         first=FIRST,
         holds=describe_holds(report),
         verified=describe_verified(report),
@@ -130,37 +109,30 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         findings_found=len(list_unsilenced(report.findings)),
         explained=EXPLAINED,
         has_limits=limits is not None,
-        resolve=f"quota-ops resolve {quote(report.cluster)} --user NAME --client-id ID --explain",
+        resolve=f"quota-ops resolve {cluster} --user NAME --client-id ID --explain",
         facts=dict(_facts(report)),
     )
 
 
-def _make_rows(report: Report) -> PageRows:
+def _make_tables(report: Report) -> dict[str, PageTable]:
+    """Return the tables by number: of each section, and of the rest by the statuses that occur."""
     drawn = [Section.PERSON, Section.CHANGE, Section.HELD]
     rows: dict[str, list[ReportRow]] = {part: [] for part in (*drawn, *RowStatus)}
     for row in report_rows(report):
         section = row.section
         rows[row.status if section is Section.REST else section].append(row)
-    applied = has_applied(report)
-    planned = Section.CHANGE.heading(applied=applied)
+    planned = Section.CHANGE.heading(applied=has_applied(report))
     captions: dict[str, str] = {
         Section.CHANGE: planned if rows[Section.CHANGE] else "About the plan"
     }
-    filled = [status for status in RowStatus if rows[status]]
     list_cells = partial(
         list_columns, report=report, links=PageLinks.of(report), uses=note_use(report.use)
     )
-    person, changes, held, *others = [
-        make_table(number, captions.get(part, str(part)), rows[part], list_cells)
-        for number, part in enumerate([*drawn, *filled])
-    ]
-    cluster = quote(report.cluster)
-    to_import = f"quota-ops import {cluster} --group-by prefix --into ./imported/{cluster}"
-    folds = [
-        Fold(status.meaning, table, to_import if status is RowStatus.UNMANAGED else "")
-        for status, table in zip(filled, others, strict=True)
-    ]
-    return PageRows(person, changes, held, folds, list_headings(applied=applied))
+    shown: list[Section | RowStatus] = [*drawn, *(status for status in RowStatus if rows[status])]
+    return {
+        part: make_table(number, captions.get(part, str(part)), rows[part], list_cells)
+        for number, part in enumerate(shown)
+    }
 
 
 def _waiting(until: datetime | None) -> Iterator[Note]:
