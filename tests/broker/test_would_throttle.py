@@ -41,13 +41,13 @@ def test_whom_a_cut_would_have_throttled(lab: Lab, tmp_path: Path) -> None:  # n
     assert (raised.returncode, blocked.returncode, unknown.returncode) == (0, 1, 1)
     assert back.returncode == 0, back.stdout
     told = (
-        "user=etl producer_byte_rate would have throttled user=etl for (at least )?6.8 to 13.9 "
-        "hours in the last 7 days"
+        "user=etl producer_byte_rate would have throttled user=etl for (at least )?6.8 to 13.9 h "
+        "in the last 7 days"
     )
     found = re.search(f"^{told}, with delays up to (.+)$", blocked.stdout, re.MULTILINE)
     assert found, blocked.stdout
     assert re.fullmatch(
-        r"4[89] minutes \(seen (99|100) % of that time, broker kafka-1:9404\)\.", found[2]
+        r"4[89] min \(seen (99|100) % of that time, broker kafka-1:9404\)\.", found[2]
     )
     assert (found[1] is None) is ("seen 100 %" in found[2])
     assert "Stored the use of demo on 7 days." in recorded.stdout, recorded.stderr
