@@ -5,6 +5,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterable
 from itertools import count
+from math import floor
 
 _ES = ("s", "x", "z", "ch", "sh")
 
@@ -58,6 +59,11 @@ def format_percent(share: float) -> str:
         places for places in count(1) if from_whole * 10**places > 1
     )  # fewer would be zeros
     return f"{share:+,.{digits}f} %"
+
+
+def floor_percent(share: float) -> str:
+    """Format a share in whole percent, rounded down: 0.29 is `29 %`, and 0.999 is `99 %`."""
+    return f"{floor(round(100 * share, 6))} %"
 
 
 UNSEEN = re.compile(

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from quota_ops.model.plans.plan import change_share, is_cut
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, parse_limit
-from quota_ops.model.text import command, counted, format_percent, name_first, plural
+from quota_ops.model.text import command, counted, floor_percent, format_percent, name_first, plural
 from tests.unit.report_sample import difference
 
 LIMITS = st.integers(1, 2**53).map(float)
@@ -78,6 +78,14 @@ def test_a_limit_is_read_as_it_is_shown(key: object, value: float) -> None:
 
     assert parse_limit(known, words.replace(",", "")) == value
     assert ("1 connections" in words, "1 mutations" in words) == (False, False)
+
+
+def test_a_share_in_whole_percent() -> None:
+    """29 of 100 are 29 %, although their quotient is a little less; 100 % is all of it."""
+    parts = [floor_percent(part / 200) for part in range(201)]
+
+    assert parts == [f"{part // 2} %" for part in range(201)]
+    assert floor_percent(1 - 1 / 86_400 / 30) == "99 %"
 
 
 _SET = (Kind.PENDING, Action.SET)

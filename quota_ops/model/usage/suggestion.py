@@ -5,6 +5,7 @@ from math import ceil, floor, log10
 from typing import NamedTuple
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS, format_limit, limits_a_client
+from quota_ops.model.text import floor_percent
 from quota_ops.model.usage.throttling import ENOUGH
 from quota_ops.model.usage.use import QuotaUse, SeriesShare, UseOverview, UseVerdict
 
@@ -79,7 +80,7 @@ def _explain_little(quota: QuotaUse, overview: UseOverview) -> str | None:
     if quota.key in overview.without_names:
         return "some series of this key have no names of clients, so it may be the use of others"
     if overview.seen < ENOUGH:
-        return f"only {floor(100 * overview.seen)} % of the time was seen"
+        return f"only {floor_percent(overview.seen)} of the time was seen"
     counted = max(quota.clients, key=lambda series: series.p95).counted
     if counted >= ENOUGH * overview.seconds:
         return None

@@ -1,11 +1,11 @@
 """The throttling that a plan's cuts would have caused in the last days, as far as it is known."""
 
-from math import floor
 from typing import NamedTuple
 
 from msgspec import Struct
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS
+from quota_ops.model.text import floor_percent
 
 ENOUGH = 0.9
 """The part of the time that must be seen to judge a lower limit; with less it would be luck."""
@@ -61,7 +61,7 @@ class CutUse(NamedTuple):
         """Why some of its use cannot be determined, or that too little of the time was seen."""
         shares = [group.share for group in self.delays] + [self.recorded] * bool(self.below)
         if self.why is None and shares and min(shares) < ENOUGH:
-            return f"the use of {floor(100 * min(shares))} % of that time was seen"
+            return f"the use of {floor_percent(min(shares))} of that time was seen"
         return self.why
 
     @property

@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from enum import StrEnum
-from math import floor
 from typing import NamedTuple
 
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.text import counted, plural
+from quota_ops.model.text import counted, floor_percent, plural
 
 AT_LIMIT = 0.97
 """The share of a limit from which on a client is at it: throttling is not exact."""
@@ -24,7 +23,7 @@ def explain_step(interval: float, step: int) -> str:
     """Return what a `step` below the time between two scrapes means, and the remedy."""
     return (
         f"Scraped every {interval:.0f} s, but step is {step} s, so at most "
-        f"{floor(100 * step / interval)} % of the time counts as seen: set step: {interval:.0f}s."
+        f"{floor_percent(step / interval)} of the time counts as seen: set step: {interval:.0f}s."
     )
 
 

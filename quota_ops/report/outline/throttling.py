@@ -3,7 +3,7 @@
 from math import ceil, floor
 
 from quota_ops.model.quotas.quota import QUOTA_KEYS
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, floor_percent
 from quota_ops.model.usage.throttling import CutUse, Delays, Throttling
 from quota_ops.report.outline.formats import format_rate, format_seconds, format_span
 
@@ -51,7 +51,7 @@ def _format_cut(cut: CutUse, days: int) -> str:
     else:
         return f"{row}: whom it would have throttled cannot be determined, because {cut.why}."
     if cut.below or worst is None:
-        seen = f"{floor(100 * cut.recorded)} % of {days} days are recorded"
+        seen = f"{floor_percent(cut.recorded)} of {days} days are recorded"
         words.append(f"{counted(cut.below, 'client')} stayed below it ({seen}).")
     if cut.why:
         words.append(f"For others that cannot be determined, because {cut.why}.")
@@ -59,7 +59,7 @@ def _format_cut(cut: CutUse, days: int) -> str:
 
 
 def _format_delays(key: str, worst: Delays, days: int) -> str:
-    seen = f"seen {floor(100 * worst.share)} % of that time"
+    seen = f"seen {floor_percent(worst.share)} of that time"
     if not worst.delayed:
         highest = (
             f"the highest that was seen of {worst.shared_by} is {format_rate(key, worst.highest)}"

@@ -7,7 +7,7 @@ from markupsafe import Markup
 
 from quota_ops.model.quotas.quota import format_limit
 from quota_ops.model.quotas.rows import Key
-from quota_ops.model.text import counted
+from quota_ops.model.text import counted, floor_percent
 from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow
 from quota_ops.report.outline.formats import format_rate
@@ -82,7 +82,7 @@ def describe_use(use: RecordedUse) -> str:
         days += f", {use.damaged} more cannot be read (quota-ops usage names them)"
     listed = f"The {len(use.nearest):,} nearest of {counted(use.quotas, 'used quota')}"
     return (
-        f"{days}, all brokers seen in {int(100 * use.seen)} % of them, beside the limits of this "
+        f"{days}, all brokers seen in {floor_percent(use.seen)} of them, beside the limits of this "
         f"run, whichever were in force then. {listed}: the busiest client of each on its busiest "
         "broker, never a sum. Time that was not recorded is unknown. Rates are exact to 2.5 %."
     )
@@ -107,7 +107,7 @@ def list_use(use: RecordedUse, cluster: str = "") -> Iterator[UseLine]:
                 format_range(quota.at_limit_least, quota.at_limit),
                 format_rate(quota.key, quota.highest),
             ),
-            f"{int(100 * quota.share)} %",
+            floor_percent(quota.share),
             _mark(quota),
             min(1000, round(1000 * quota.share)),
             draw_sparkline(numbers, "changed"),
@@ -119,7 +119,7 @@ def note_use(use: RecordedUse | None) -> dict[Key, str]:
     quotas = (*use.nearest, *use.others) if use else ()
     return {
         Key(quota.entity, quota.key): f"p95 {draw_bar(quota.share).rstrip()} "
-        f"{int(100 * quota.share)} % of {format_limit(quota.key, quota.limit)}"
+        f"{floor_percent(quota.share)} of {format_limit(quota.key, quota.limit)}"
         for quota in quotas
     }
 

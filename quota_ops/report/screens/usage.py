@@ -1,12 +1,11 @@
 """The screens of `usage`, `record` and `suggest`: use beside limits, and who is throttled now."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from math import floor
 from typing import Any
 
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.quotas.quota import format_limit, json_number, limits_a_client
-from quota_ops.model.text import command, counted, format_percent, plural
+from quota_ops.model.text import command, counted, floor_percent, format_percent, plural
 from quota_ops.model.usage.digest import DigestedDay
 from quota_ops.model.usage.suggestion import Suggestion
 from quota_ops.model.usage.throttling import ENOUGH, ThrottledNow
@@ -71,7 +70,7 @@ def usage_screen(overview: UseOverview, shown: Sequence[QuotaUse]) -> Screen:
 def list_coverage(overview: UseOverview) -> list[Line]:
     """Return the window and the part of it with data, and what may be missing or too much."""
     window = f"{overview.cluster} from {iso_utc(overview.start)} to {iso_utc(overview.end)}"
-    head = line(f"{window}, seen {_percent(overview.seen)} of the time", Tone.STRONG)
+    head = line(f"{window}, seen {floor_percent(overview.seen)} of the time", Tone.STRONG)
     return [head, *(line(f"  {words}", Tone.CHANGE) for words in _list_doubts(overview))]
 
 
@@ -94,7 +93,7 @@ def _list_doubts(overview: UseOverview) -> Iterator[str]:
         probe = f"{command('usage', overview.cluster)} --probe shows why."
         yield f"{text} its rows may be of others: {probe}"
     if overview.limits_known < SEEN:
-        text = f"The limits are known for {_percent(overview.limits_known)} of the time only"
+        text = f"The limits are known for {floor_percent(overview.limits_known)} of the time only"
         yield f"{text}: no run saw them before."
 
 
@@ -120,11 +119,6 @@ def list_unmatched(absent: Iterable[str], others: Iterable[str]) -> Iterator[str
             f"{each} is not registered: it was removed, or match selects another cluster, "
             "whose use is counted here."
         )
-
-
-def _percent(share: float) -> str:
-    """Format a share, never rounded up to 100 %."""
-    return f"{int(share * 100)} %"
 
 
 def _remarks(overview: UseOverview) -> list[Line]:
@@ -174,7 +168,7 @@ def _cells(quota: QuotaUse, overview: UseOverview) -> Cells:
             note += f": {quota.reason}"
         return (*own, "", "", "", "", owner, Span(note, Tone.CONTEXT))
     share = busiest.share
-    bar = "" if share is None else f"{draw_bar(share)} {_percent(share)}"
+    bar = "" if share is None else f"{draw_bar(share)} {floor_percent(share)}"
     tone = Tone.PLAIN if busiest.at_limit == 0 else Tone.REFUSAL
     at_limit = format_range(busiest.at_limit_least, busiest.at_limit)
     return (
@@ -296,8 +290,7 @@ def digests_screen(cluster: str, days: Sequence[DigestedDay]) -> Screen:
     if not days:
         return (line(f"Every day of {cluster} is stored already.", Tone.OK),)
     cells = (
-        (day.day, f"{day.series:,}", f"{day.brokers:,}", f"{floor(100 * day.share)} %")
-        for day in stored
+        (day.day, f"{day.series:,}", f"{day.brokers:,}", floor_percent(day.share)) for day in stored
     )
     return (
         *((Table.of(_DAY_HEADINGS, cells), line()) if stored else ()),
