@@ -186,7 +186,9 @@ def read_terms(
         return None
     until = fields.get("until")
     ends = read_value(source, until, read_time)
-    overrides = _read_overrides(source, fields.get("overrides"), types)
+    items = read_items(source, fields.get("overrides"))
+    read = [_read_override(source, item, types) for item in items]
+    overrides = _refuse_overlaps(source, [override for override in read if override is not None])
     for override in overrides:
         if ends and ends <= override.start:
             message = f"The quota ends at {ends}, before this override starts."
@@ -251,13 +253,6 @@ _read_topic = text_that(
     "Write a name of letters, digits, '.', '_' and '-', or a prefix like orders-*.",
 )
 """Reads a topic's name, or a prefix with `*`. Source: org.apache.kafka.common.internals.Topic."""
-
-
-def _read_overrides(
-    source: Source, field: FieldNodes | None, types: Sequence[str]
-) -> tuple[Override, ...]:
-    read = (_read_override(source, item, types) for item in read_items(source, field))
-    return _refuse_overlaps(source, [override for override in read if override is not None])
 
 
 def read_reference(source: Source, field: FieldNodes | None) -> Reference | None:

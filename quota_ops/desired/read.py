@@ -283,10 +283,8 @@ def find_unused_files(desired_state: Path, folders: Iterable[Path]) -> list[str]
 
 def find_policy(folder: Path) -> Policy | None:
     """Read a cluster's cluster.yaml alone; None if it is not valid."""
-    try:
-        return read_policy(folder)
-    except InvalidDesiredState:
-        return None
+    cluster = read_cluster_yaml(folder, Problems())
+    return cluster and cluster.policy
 
 
 def find_cluster(cluster: str, desired_state: Path) -> Path:

@@ -88,12 +88,10 @@ def _read_profiles(source: Source, use: SharedUse, known: dict[str, Profile]) ->
     profiles = read_profiles(source, fields["profiles"], known)
     if use.factor is None:
         return profiles
-    return {name: _scale(profile, use.factor) for name, profile in profiles.items()}
-
-
-def _scale(profile: Profile, factor: Decimal) -> Profile:
-    limits = tuple(_scale_limit(profile, limit, factor) for limit in profile.limits)
-    return profile._replace(limits=limits, factor=factor)
+    for name, profile in profiles.items():
+        limits = tuple([_scale_limit(profile, limit, use.factor) for limit in profile.limits])
+        profiles[name] = profile._replace(limits=limits, factor=use.factor)
+    return profiles
 
 
 def _scale_limit(profile: Profile, limit: Limit, factor: Decimal) -> Limit:

@@ -45,13 +45,14 @@ def check_cluster(
 
 def list_decidable_codes(facts: ClusterFacts | None) -> frozenset[str]:
     """Return the codes for which `check_cluster` has all the facts that it needs."""
+    if facts is None:
+        return frozenset()
     known = {
-        BEYOND_THREADS: facts is not None and _capacity(facts) is not None,
-        UNKNOWN_USER: facts is not None and bool(list_known_users(facts)),
-        UNCHECKED_USERS: facts is not None
-        and (facts.lacks_describe or facts.scram_users is not None),
-        OWN_LIMIT: facts is not None and _own_name(facts) is not None,
-        UNPROTECTED: facts is not None and _own_name(facts) is not None,
+        BEYOND_THREADS: _capacity(facts) is not None,
+        UNKNOWN_USER: bool(list_known_users(facts)),
+        UNCHECKED_USERS: facts.lacks_describe or facts.scram_users is not None,
+        OWN_LIMIT: _own_name(facts) is not None,
+        UNPROTECTED: _own_name(facts) is not None,
     }
     return frozenset(code for code, is_known in known.items() if is_known)
 

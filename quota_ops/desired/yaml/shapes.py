@@ -3,7 +3,7 @@
 The reader and the JSON Schemas use the same tables.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import yaml
@@ -522,17 +522,17 @@ _KINDS = {
     "byte_rate": values.BYTE_RATE,
 }
 
-
-def _list_thresholds() -> Iterator[tuple[str, Field]]:
-    """Yield the name of each threshold, and its field as its type describes it."""
-    default = policy.GuardThresholds()
-    for name, about in policy.THRESHOLDS.items():
-        value = getattr(default, name)
-        example = about.example or f"{value:g}"
-        yield name, Field(about.meaning, example, *_KINDS[about.kind].default(value))
-
-
-GUARDS = Shape("guards", dict(_list_thresholds()), noun="a threshold of guards")
+GUARDS = Shape(
+    "guards",
+    {
+        name: Field(
+            about.meaning, about.example or f"{value:g}", *_KINDS[about.kind].default(value)
+        )
+        for name, about in policy.THRESHOLDS.items()
+        for value in [getattr(_POLICY.guards, name)]
+    },
+    noun="a threshold of guards",
+)
 
 MEMORY = Shape(
     "memory",

@@ -265,16 +265,6 @@ def is_cluster_id(text: str) -> bool:
     return text != "" and text.isprintable() and " " not in text
 
 
-_read_cluster_id = text_that(
-    is_cluster_id, "is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
-)
-_read_connection_name = text_that(
-    CONNECTION_NAME.fullmatch,
-    f"is not a connection name. A name {CONNECTION_RULE}.",
-    "Write the name of a connection file; addresses and secrets stay there, outside Git.",
-)
-
-
 def _read_paused(field: str, node: yaml.Node) -> str:
     if is_plain(node) and node.value and not is_text(node.value):
         raise Misread(
@@ -312,13 +302,6 @@ def _read_inventory(field: str, node: yaml.Node) -> str:
             " bucket, for example s3://BUCKET/clients.parquet.",
         )
     return text.rstrip("/")
-
-
-_read_label = text_that(
-    LABEL_NAME.fullmatch,
-    "is not the name of a label.",
-    "Use only letters, digits and _, and do not start with a digit.",
-)
 
 
 def _read_metric(field: str, node: yaml.Node) -> Metric:
@@ -392,14 +375,31 @@ TIME = Value(
     },
 )
 PRESET = one_of(Preset)
-LABEL = Value(_read_label, {"type": "string", "pattern": f"^{LABEL_NAME.pattern}$"})
+LABEL = Value(
+    text_that(
+        LABEL_NAME.fullmatch,
+        "is not the name of a label.",
+        "Use only letters, digits and _, and do not start with a digit.",
+    ),
+    {"type": "string", "pattern": f"^{LABEL_NAME.pattern}$"},
+)
 METRIC = Value(_read_metric, {"type": "string", "minLength": 1})
 STEP = Value(_read_step, DURATION.schema)
 CRON = Value(read_cron, {"type": "string", "pattern": f"^{_CRON}$"})
 SCHEDULE = Value(read_schedule, {"type": "string", "pattern": rf"^({'|'.join(PRESETS)}|{_CRON})$"})
-CLUSTER_ID = Value(_read_cluster_id, {"type": "string", "pattern": r"^\S+$"})
+CLUSTER_ID = Value(
+    text_that(
+        is_cluster_id, "is not a cluster id.", "Get the id with kafka-cluster.sh cluster-id."
+    ),
+    {"type": "string", "pattern": r"^\S+$"},
+)
 CONNECTION = Value(
-    _read_connection_name, {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"}
+    text_that(
+        CONNECTION_NAME.fullmatch,
+        f"is not a connection name. A name {CONNECTION_RULE}.",
+        "Write the name of a connection file; addresses and secrets stay there, outside Git.",
+    ),
+    {"type": "string", "pattern": f"^{CONNECTION_NAME.pattern}$"},
 )
 INVENTORY_PATH = Value(_read_inventory, {"type": "string", "pattern": f"^({INVENTORY.pattern})$"})
 REPOSITORY = Value(_read_repository, {"type": "string", "pattern": r"^https?://[^@\s/]+/[^\s]+$"})
