@@ -22,11 +22,24 @@ from quota_ops.model.clusters.cluster_facts import (
 from quota_ops.model.commit import CommitSource, Provenance
 from quota_ops.model.finding import Finding, InvalidFile, Location, Silence
 from quota_ops.model.history.past import Past
+from quota_ops.model.plans.approval import Decision
 from quota_ops.model.plans.client_effects import InventoryEffects, OwnerEffects
 from quota_ops.model.plans.guard import GuardFinding
+from quota_ops.model.plans.hold import Hold
 from quota_ops.model.plans.plan import Plan
-from quota_ops.model.plans.policy import EVERYTHING, Policy
+from quota_ops.model.plans.policy import (
+    EVERYTHING,
+    ApprovalPolicy,
+    DriftPolicy,
+    Freeze,
+    GuardThresholds,
+    Memory,
+    Policy,
+    RetiredBroker,
+    VerifyPolicy,
+)
 from quota_ops.model.quotas.difference import Action, Difference, Kind
+from quota_ops.model.quotas.filter import EntityFilter, FilterPart, Match
 from quota_ops.model.quotas.rows import Key
 from quota_ops.model.runs.outcome import Outcome, Status
 from quota_ops.model.runs.rollback import Rollback, Undone
@@ -41,6 +54,8 @@ from quota_ops.model.runs.run import (
 )
 from quota_ops.model.runs.verification import BrokerResult, RowVerdict, Settlement, Verdict
 from quota_ops.model.stored import from_json, to_json
+from tests.unit.test_model_approval import OLGA
+from tests.unit.test_model_hold import ALICE
 from tests.unit.test_model_past import LOOKED, past
 
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -89,7 +104,23 @@ verdicts = st.builds(
 answers = st.builds(BrokerResult, counts, texts, counts, st.none() | counts, maybe_text)
 ROW = Undone("user=a", "k", None, inf, None, verified=True, now=-inf, left="moved")
 FINDING = Finding("QO105", "client-id=app", "request_percentage", "Never holds.", "Remove it.")
+ANY_APP = EntityFilter((FilterPart("client-id", Match.EXACT, "app"), FilterPart("user", Match.ANY)))
+POLICY = Policy(
+    *("demo", "MkU3OEVBNTcwNTJENDM2Qg", "prod", "@daily"),
+    scope=(ANY_APP,),
+    drift=DriftPolicy.ASK,
+    approval=ApprovalPolicy.ALWAYS,
+    verify=VerifyPolicy.BOOTSTRAP,
+    guards=GuardThresholds(cut_share=12.5),
+    paused="a move",
+    freeze=(Freeze("0 18 * * fri", "UTC", 3600, "the weekend"),),
+    memory=Memory(1, 2),
+    retired_brokers=(RetiredBroker(3, "scaled down"),),
+)
 RECORDS: list[tuple[Any, Any]] = [
+    (Policy, POLICY),
+    (Decision, OLGA),
+    (Hold, ALICE),
     (Metadata, Metadata()),
     (
         Metadata,
