@@ -2,13 +2,12 @@
 
 import shutil
 from collections.abc import Callable
-from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 from quota_ops.model.errors import GuardsRefused, InvalidDesiredState, InvalidInput
-from quota_ops.model.quotas.tables import ACTUAL, LEDGER
+from quota_ops.model.quotas.rows import LedgerRow
+from quota_ops.model.quotas.tables import LEDGER
 from quota_ops.model.runs.outcome import Status
 from quota_ops.runs.chain import CHAINS, run_stages
 from quota_ops.store.ledger import ledger
@@ -31,55 +30,27 @@ def begin(lab: Lab) -> None:
     lab.desire(OURS, clear_unmanaged=True)
 
 
-def no_parquet(_table: Path) -> bytes:
+def no_table(_last: bytes) -> bytes:
     """Return bytes that are not a table."""
     return b"PAR1"
 
 
-def another_table(_last: Path) -> bytes:
-    """Return a table with other columns."""
-    return parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, ()))
-
-
-def odd_notes(last: Path) -> bytes:
-    """Return a ledger whose policy is not JSON."""
-    table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
-    return parquet.to_bytes(LEDGER, table, {"policy": "{", "commits": "[]"})
-
-
-def rows_twice(last: Path) -> bytes:
-    """Return a ledger that contains every row twice."""
-    table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
-    return parquet.to_bytes(LEDGER, pa.concat_tables([table, table]), parquet.notes(table))
-
-
-def with_text(column: str, text: str) -> Callable[[Path], bytes]:
-    """Return a ledger whose rows all have a text in a column."""
-
-    def damage(last: Path) -> bytes:
-        table = parquet.from_bytes(LEDGER, last.read_bytes(), "")
-        rows = [dict(row, **{column: text}).values() for row in table.to_pylist()[:1]]
-        return parquet.to_bytes(
-            LEDGER, parquet.from_rows(LEDGER, list(map(tuple, rows))), parquet.notes(table)
-        )
-
-    return damage
-
-
-DAMAGES = [
-    *(no_parquet, another_table, odd_notes, rows_twice),
-    *(with_text("state", "verifeid"), with_text("entity", "not an entity")),
-]
+def odd_entity(last: bytes) -> bytes:
+    """Return a ledger of a row whose entity is none."""
+    table = parquet.from_bytes(LEDGER, last, "")
+    (row, *_) = parquet.to_rows(table)
+    rows = parquet.from_rows(LEDGER, [LedgerRow(*row)._replace(entity="not an entity")])
+    return parquet.to_bytes(LEDGER, rows, parquet.notes(table))
 
 
 @pytest.mark.local_store
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab) -> None:
+@pytest.mark.parametrize("damage", [no_table, odd_entity])
+def test_a_ledger_that_does_not_parse(damage: Callable[[bytes], bytes], lab: Lab) -> None:
     """Nothing is written or cleared; with the damaged file moved aside, runs continue."""
     begin(lab)
     lab.note({**OURS, **OLD})
     damaged = lab.records.ledger / "00000002.parquet"
-    damaged.replace(damage(on_disk(lab.records.ledger / "00000001.parquet")))
+    damaged.replace(damage((lab.records.ledger / "00000001.parquet").read()))
 
     folder, error = lab.refused("reconcile")
 
@@ -87,11 +58,7 @@ def test_a_ledger_that_does_not_parse(damage: Callable[[Path], bytes], lab: Lab)
     assert error.message.startswith("the ledger does not parse: ")
     assert damaged.name in error.message
     assert error.remedy == (
-        "Nothing was changed. The file is not damaged: another version of quota-ops wrote it. Use "
-        "that version, since without this file no run knows what it manages."
-        if damage is another_table
-        else "Nothing was changed. Move the damaged file elsewhere to continue from the "
-        "file before it."
+        "Nothing was changed. Move the damaged file elsewhere to continue from the file before it."
     )
     assert lab.stored() == {**OURS, **OLD, **THEIRS}
     assert not folder.has(APPLIED)

@@ -182,7 +182,22 @@ def test_a_table_of_another_kind_is_no_ledger(records: ClusterStore) -> None:
         parquet.to_bytes(ACTUAL, parquet.from_rows(ACTUAL, []))
     )
 
-    with pytest.raises(InvalidInput, match=r"the ledger does not parse: .* state is missing"):
+    with pytest.raises(InvalidInput, match=r"the ledger does not parse: .* state is missing") as no:
+        ledger.read(records)
+    assert no.value.remedy == (
+        "Nothing was changed. The file is not damaged: another version of quota-ops wrote it. Use "
+        "that version, since without this file no run knows what it manages."
+    )
+
+
+def test_a_row_in_an_unknown_state_is_damage(records: ClusterStore) -> None:
+    """A row that no run has written is an error, and is not left out."""
+    add(records, row("user=a", 1.0))
+    notes = parquet.notes(ledger.read(records).table)
+    content = parquet.to_bytes(LEDGER, parquet.from_rows(LEDGER, [row("user=a", 1.0, "no")]), notes)
+    on_disk(records.ledger / "00000002.parquet").write_bytes(content)
+
+    with pytest.raises(InvalidInput, match=r"^the ledger does not parse: "):
         ledger.read(records)
 
 
