@@ -16,7 +16,7 @@ from quota_ops.model.quotas.rows import DesiredRow, Key, LedgerRow
 from quota_ops.model.runs.run import Origin
 from quota_ops.stages.plan.origins import search_origins
 from quota_ops.stages.use.recorded import read_group_use
-from quota_ops.store.ledger import ledger, ledger_end
+from quota_ops.store.ledger import ledger
 from quota_ops.store.places.run_store import RunStore
 
 
@@ -47,8 +47,7 @@ def describe_sources(
     in_git |= {key: f"{in_git[key]}; {words}" for key, words in lost.items() if key in in_git}
     try:
         records = store.of_cluster(policy.cluster_id)
-        end, known = ledger_end.read(records), ledger.read(records)
-        old_ledger = known.explain_doubt(records, end)
+        known, old_ledger = ledger.read_with_doubt(records)
         written = find_managed(known.rows, applied)
     except InvalidInput:
         return {key: f"{words}; the ledger cannot be read" for key, words in in_git.items()}

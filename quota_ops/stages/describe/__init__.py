@@ -23,7 +23,7 @@ from quota_ops.stages.describe.disagreement import confirm_stored
 from quota_ops.stages.describe.lost_limits import find_lost_limits
 from quota_ops.stages.describe.rates import divide_declared
 from quota_ops.stages.succession import read_applied_policy, take_number_above
-from quota_ops.store.ledger import claims, ledger, ledger_end
+from quota_ops.store.ledger import claims, ledger
 from quota_ops.store.ledger.holds import held_entities, holds_now
 from quota_ops.store.places.parquet import to_values
 from quota_ops.store.places.place import measure_lead
@@ -50,9 +50,8 @@ def describe_cluster(
     never looks managed. A ledger that was copied from another run store may have larger run
     numbers than this store; this run then takes a number above them.
     """
-    policy = folder.policy()
-    end, claimed = ledger_end.read(records), claims.last_number(records)
-    known, holds = ledger.read(records), holds_now(records.holds)
+    policy, claimed = folder.policy(), claims.last_number(records)
+    (known, old_ledger), holds = ledger.read_with_doubt(records), holds_now(records.holds)
     undivided = divide_declared(folder, cluster, known, files, skip_invalid=skip_invalid)
     find_facts, find_metadata = cluster.start_facts_query(), cluster.start_metadata_query()
     applied = read_applied_policy(folder, known.table)
@@ -87,7 +86,7 @@ def describe_cluster(
             cluster_id=cluster.cluster_id,
             brokers=tuple(f"{broker.id} {broker.host}:{broker.port}" for broker in cluster.brokers),
             ledger=known.file,
-            old_ledger=known.explain_doubt(records, end),
+            old_ledger=old_ledger,
             holds=holds,
             lost=lost,
             undivided=undivided,

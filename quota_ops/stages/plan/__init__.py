@@ -59,7 +59,7 @@ def plan_changes(
     why = find_pause(plan.policy, datetime.now(UTC))
     plan = replace(plan, standstill=why, applied_policy=earlier.strict_policy)
     effects = find_plan_effects(folder, plan, others)
-    write_throttling(folder, plan, effects, earlier, folder.store, find_use=find_use)
+    write_throttling(folder, plan, effects, earlier, find_use=find_use)
     if earlier.others is None:  # a review has no page, and its branch may name any connection
         write_throttled(folder, plan, find_use=find_use)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects, others))

@@ -30,7 +30,7 @@ from quota_ops.precedence.effects import find_write_effects
 from quota_ops.precedence.resolution import find_shortest
 from quota_ops.stages.plan import override_guards, refuse_unless_guards_pass
 from quota_ops.stages.plan.effects import write_effects
-from quota_ops.store.ledger import ledger, ledger_end
+from quota_ops.store.ledger import ledger
 from quota_ops.store.places.parquet import from_rows, read_rows
 from quota_ops.store.places.run_store import ClusterStore
 from quota_ops.store.run.files import ALTER, FINDINGS
@@ -153,8 +153,7 @@ class Known(NamedTuple):
     def read(cls, records: ClusterStore) -> Self:
         """Return what a ledger has, and why it may not be the last; nothing if it is damaged."""
         try:
-            end, known = ledger_end.read(records), ledger.read(records)
-            trouble = known.explain_doubt(records, end)
+            known, trouble = ledger.read_with_doubt(records)
             applied = None if known.notes.policy is None else from_json(Policy, known.notes.policy)
         except (InvalidInput, ValueError) as error:
             return cls({}, None, error.message if isinstance(error, InvalidInput) else str(error))

@@ -73,7 +73,6 @@ def write_throttling(
     plan: Plan,
     effects: Mapping[Key, Effect],
     earlier: EarlierRuns,
-    store: RunStore,
     *,
     find_use: Callable[[str], PrometheusConnection],
 ) -> None:
@@ -90,7 +89,7 @@ def write_throttling(
     try:
         usage = _find_usage(folder, plan, earlier)
         source = UsageSource.of(usage, find_use(usage.prometheus))
-        past = read_past_use(store, plan.policy.cluster_id, now)
+        past = read_past_use(folder.store, plan.policy.cluster_id, now)
         facts = folder.find(FACTS)
         before = folder.read_values(ACTUAL)
         found = find_throttling(

@@ -75,18 +75,7 @@ class Ledger:
         """What its file has besides the rows."""
         return read_notes(self.table)
 
-    def explain_doubt(self, records: ClusterStore, end: LedgerEnd | None) -> str | None:
-        """Return why runs may have recorded more than it has; None if they have not.
 
-        Raises InvalidInput like `ledger_end.explain_old_copy`.
-        """
-        if old := ledger_end.explain_old_copy(records, self.file, end):
-            return old
-        is_unverified = self.notes.after_loss and self.notes.policy is None
-        return _AFTER_LOSS if is_unverified else None
-
-
-_AFTER_LOSS = "a new ledger, because the one before was, or may have been, lost"
 Edit = Callable[[dict[ledger_edits.LedgerKey, LedgerRow]], object]
 
 
@@ -121,6 +110,19 @@ def read(records: ClusterStore) -> Ledger:
         if isinstance(error, OtherForm):
             raise OtherForm(f"the ledger does not parse: {why}", _OTHER_LEDGER) from error
         raise damaged(why) from error
+
+
+def read_with_doubt(records: ClusterStore) -> tuple[Ledger, str | None]:
+    """Return the ledger, and why runs may have recorded more than it has; None if they have not.
+
+    Raises InvalidInput like `read` and `ledger_end.explain_old_copy`.
+    """
+    end = ledger_end.read(records)  # first: it is written after each change
+    known = read(records)
+    doubt = ledger_end.explain_old_copy(records, known.file, end)
+    if doubt is None and known.notes.after_loss and known.notes.policy is None:
+        doubt = "a new ledger, because the one before was, or may have been, lost"
+    return known, doubt
 
 
 def file_numbers(records: ClusterStore) -> list[int]:
