@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from enum import Flag, StrEnum, auto
+from enum import StrEnum
 from typing import TYPE_CHECKING, Self
 
 from msgspec import Struct
@@ -20,16 +20,6 @@ _OUTSIDE = "a change outside Git is its purpose"
 _NO_COMMIT = "it applies no commit"
 
 
-class Trait(Flag):
-    """What else is true of a guard."""
-
-    NONE = 0
-    HOLDS_REPAIRS = auto()
-    """It also holds back repairs of drift, because it doubts what they restore."""
-    NOT_IN_HISTORY = auto()
-    """It compares with totals, use, policies, commits or ledgers, which the history lacks."""
-
-
 class Guard(StrEnum):
     """The names of the guards, as in `--allow`; `meaning` states when each one blocks.
 
@@ -38,15 +28,11 @@ class Guard(StrEnum):
 
     meaning: str
     not_alter: str
-    traits: Trait
 
-    def __new__(
-        cls, name: str, meaning: str, not_alter: str = "", traits: Trait = Trait.NONE
-    ) -> Self:
+    def __new__(cls, name: str, meaning: str, not_alter: str = "") -> Self:
         """Make a name that carries its meaning."""
         guard = str.__new__(cls, name)
         guard._value_, guard.meaning, guard.not_alter = name, meaning, not_alter
-        guard.traits = traits
         return guard
 
     REMOVALS = (
@@ -68,7 +54,6 @@ class Guard(StrEnum):
         "above_ceiling",
         "An owner would have a higher limit, or a higher total, than `ceilings` allow.",
         _NO_FILE,
-        Trait.NOT_IN_HISTORY,
     )
     DEFAULT_TOUCHED = (
         "default_touched",
@@ -88,7 +73,6 @@ class Guard(StrEnum):
         "would_throttle",
         "A cut would have throttled clients longer than `guards.would_throttle`, or may have.",
         _FOR_PLANS,
-        Trait.NOT_IN_HISTORY,
     )
     TAKEOVER = "takeover", "An unmanaged value would be replaced.", _OUTSIDE
     CONFLICT = "conflict", "Git and the cluster both differ from the last verified value.", _OUTSIDE
@@ -101,7 +85,6 @@ class Guard(StrEnum):
         "late_write",
         "The policy sets `drift: ask` or `drift: report`, and an earlier run's write arrived late.",
         _OUTSIDE,
-        Trait.HOLDS_REPAIRS,
     )
     RETURNED = (
         "returned",
@@ -112,7 +95,6 @@ class Guard(StrEnum):
         "drift",
         "The policy sets `drift: ask`, and a managed row was changed outside Git.",
         _OUTSIDE,
-        Trait.HOLDS_REPAIRS,
     )
     UNPROTECTED = (
         "unprotected",
@@ -120,26 +102,21 @@ class Guard(StrEnum):
             "A plan writes a row that the last applied policy leaves alone, or, in an `alter` or a "
             "`rollback`, that policy is unknown."
         ),
-        "",
-        Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,
     )
     POLICY_CHANGED = (
         "policy_changed",
         "cluster.yaml, or the name of its folder, differs from the policy that was last applied.",
         _NO_COMMIT,
-        Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,
     )
     WENT_BACK = (
         "went_back",
         "A commit that this one lacks was applied, and the plan sets more than verified values.",
         _NO_COMMIT,
-        Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,
     )
     OLD_LEDGER = (
         "old_ledger",
         "Rows would be cleared, and the ledger is, or may be, an older copy.",
         _NO_COMMIT,
-        Trait.HOLDS_REPAIRS | Trait.NOT_IN_HISTORY,
     )
     EMPTY_DESIRED = (
         "empty_desired",
@@ -151,10 +128,12 @@ class Guard(StrEnum):
 MEANINGS: Mapping[str, str] = {guard.value: guard.meaning for guard in Guard}
 OF_ALTER = tuple(guard.value for guard in Guard if not guard.not_alter)
 """The guards that check an `alter` too."""
-HOLDING_REPAIRS = frozenset(guard for guard in Guard if Trait.HOLDS_REPAIRS in guard.traits)
-"""The guards that hold back repairs too."""
-NOT_TRIED = tuple(guard for guard in Guard if Trait.NOT_IN_HISTORY in guard.traits)
-"""The guards that no `backtest` tries, because the history lacks what they compare with."""
+_OF_POLICY_OR_LEDGER = (Guard.UNPROTECTED, Guard.POLICY_CHANGED, Guard.WENT_BACK, Guard.OLD_LEDGER)
+HOLDING_REPAIRS = frozenset({Guard.LATE_WRITE, Guard.DRIFT, *_OF_POLICY_OR_LEDGER})
+"""The guards that hold back repairs of drift too, because they doubt what these restore."""
+NOT_TRIED = (Guard.ABOVE_CEILING, Guard.WOULD_THROTTLE, *_OF_POLICY_OR_LEDGER)
+"""The guards that no `backtest` tries: the history lacks the totals, use, policies, commits and
+ledgers that they compare with."""
 
 
 def unknown_guards(names: Iterable[str]) -> tuple[str, ...]:
