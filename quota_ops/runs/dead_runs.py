@@ -10,9 +10,9 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.model.quotas.rows import Stored, find_unequal
 from quota_ops.model.runs.outcome import Outcome, Status, settle_unknown
+from quota_ops.model.runs.run import Outcomes
 from quota_ops.model.runs.stages import DIED, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
-from quota_ops.stages.verify.record import follow_applied
 from quota_ops.store.places.run_store import store_of
 from quota_ops.store.run import marks
 from quota_ops.store.run.claim import claim_run
@@ -72,10 +72,9 @@ def _settle(
 
 
 def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
-    run, before = state.folder, state.applied_digest
+    run = state.folder
     if any(outcome.status is Status.UNKNOWN for outcome in state.outcomes):
         _write_settled(run, state.outcomes, stored, by)
-        follow_applied(run, before)
         why = f"{state.apply.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
         run.keep_end(replace(state.apply, message=why))
 
@@ -85,4 +84,5 @@ def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored
     targets = {row.id: row.target for row in run.differences()}
     unequal, missing = {*find_unequal(targets, stored)}, f"not on the cluster when run {by} looked"
     settled = settle_unknown(outcomes, unequal, f"found by run {by}", missing=missing)
-    run.leave_outcomes(APPLIED, tuple(settled))
+    attempt = run.find(APPLIED) or Outcomes.of(())
+    run.write(APPLIED, replace(attempt, outcomes=tuple(settled)))

@@ -27,13 +27,13 @@ from quota_ops.stages.diff import EMBEDDED, find_differences
 from quota_ops.stages.plan import plan_changes
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.succession import begin, find_unverified_commit
-from quota_ops.stages.verify.record import mark_superseded
 from quota_ops.store.ledger.ledger import read_notes
 from quota_ops.store.places.run_store import RunStore
 from quota_ops.store.places.snapshot import Snapshot
 from quota_ops.store.run.files import ALTER, CHANGES, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.marks import mark
+from quota_ops.store.run.state import mark_superseded
 from quota_ops.usage.connection import PrometheusConnection, find_prometheus
 
 if TYPE_CHECKING:

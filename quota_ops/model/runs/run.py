@@ -145,7 +145,7 @@ class Decisions(Struct, frozen=True):
 
 
 class Verification(Struct, frozen=True):
-    """What verify found; `applied` is the digest of the applied.json whose writes it compared."""
+    """What verify found; `applied` is the attempt of apply whose writes it compared."""
 
     at: str = ""
     """When it compared them (ISO 8601, UTC)."""

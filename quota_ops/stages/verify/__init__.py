@@ -23,7 +23,7 @@ from quota_ops.stages.verify.overtaken import format_remedy
 from quota_ops.store.ledger import ledger
 from quota_ops.store.run.files import APPLIED, DESCRIBED, PLAN
 from quota_ops.store.run.folder import RunFolder
-from quota_ops.store.run.state import RunState, digest_applied
+from quota_ops.store.run.state import RunState
 
 _UNTOUCHED = frozenset({Action.REPORT, Action.HELD})
 
@@ -45,7 +45,7 @@ def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SIL
         differences if has_plan else (),  # without a plan every row is compared
         folder.outcomes(APPLIED),
     )
-    digest, known = (RunState(folder).applied_digest, ledger.read(folder.records).notes.brokers)
+    known = ledger.read(folder.records).notes.brokers
     held = set(folder.read_table(HOLDS)["entity"].to_pylist())
     unwritten = find_unwritten(run.outcomes)
     left = _list_held(folder, folder.read_values(DESIRED), held) if held else frozenset()
@@ -77,7 +77,7 @@ def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SIL
         live = [broker.id for broker in cluster.brokers]
         brokers = known.after(run.about.run, live, read.registered, read.metadata.absent)
         refusal = _record_verified(folder, run, read, brokers)
-    read.write(folder, digest, undeclared)
+    read.write(folder, undeclared)
     if refusal is not None:
         raise refusal
     raise_unless_agreed(
@@ -130,7 +130,7 @@ def verify_alteration(folder: RunFolder, cluster: Cluster) -> None:
         return
     known, (last, _) = read_known_brokers(folder.records), [*targets][-1]
     read = read_back(cluster, folder.policy(), targets, known, last_written=last)
-    read.write(folder, digest_applied(folder))
+    read.write(folder)
     if read.stored:
         run, unanswered, found = folder.about().run, find_open(state.outcomes), read.verified
         with suppress(InvalidInput):  # a damaged ledger stops the next run

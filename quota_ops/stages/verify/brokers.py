@@ -31,6 +31,7 @@ from quota_ops.precedence.changed_limits import ANY_IP
 from quota_ops.stages.describe.absent_brokers import add_absent_brokers
 from quota_ops.store.run.files import METADATA, VERIFICATION
 from quota_ops.store.run.folder import RunFolder
+from quota_ops.store.run.state import RunState
 
 FIRST_WAIT, LONGEST_WAIT = 0.02, 2.0
 """The first and the longest wait between two rounds, in seconds; the wait doubles each time."""
@@ -68,10 +69,8 @@ class ReadBack(NamedTuple):
         wrong, targets = {verdict.id for verdict in self.wrong_rows}, self.targets
         return {row: targets[row] for row in targets if row not in wrong} if wrong else targets
 
-    def write(
-        self, folder: RunFolder, digest: str | None, undeclared: Sequence[Difference] = ()
-    ) -> None:
-        """Write verification.json of the writes with the digest, and metadata.json.
+    def write(self, folder: RunFolder, undeclared: Sequence[Difference] = ()) -> None:
+        """Write verification.json and metadata.json.
 
         `undeclared` are the rows that are still stored, and that runs would clear.
         """
@@ -79,7 +78,7 @@ class ReadBack(NamedTuple):
         verification = Verification(
             iso_utc(),
             count,
-            digest,
+            RunState(folder).attempt,
             self.brokers,
             self.wrong_rows,
             addresses=sum(

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from functools import cached_property, partial
-from hashlib import sha256
 from itertools import count, takewhile
 from typing import TypeVar
+
+from msgspec.structs import replace
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.rows import Keys
@@ -25,7 +26,6 @@ from quota_ops.model.runs.outcome import (
 )
 from quota_ops.model.runs.run import Outcomes, Verification
 from quota_ops.model.runs.stages import CUT_OFF, Life, StageResult, StageStatus
-from quota_ops.store.places.numbered_files import read_file
 from quota_ops.store.places.place import Place
 from quota_ops.store.run import files, marks
 from quota_ops.store.run.claim import has_process_ended, is_at_work, measure_silence
@@ -162,10 +162,11 @@ class RunState:
         outcomes = (outcome for outcome in self.outcomes if outcome.may_be_written)
         return frozenset(row for outcome in outcomes for row in outcome.rows)
 
-    @cached_property
-    def applied_digest(self) -> str | None:
-        """The digest of applied.json, which differs for each apply; None if it is missing."""
-        return digest_applied(self.folder)
+    @property
+    def attempt(self) -> str | None:
+        """The attempt of apply that applied.json is of; None if that is missing."""
+        found = self.find(files.APPLIED)
+        return found.attempt if found else None
 
     @cached_property
     def verification(self) -> Verification | None:
@@ -181,7 +182,7 @@ class RunState:
     def find_verified(self, rows: Keys) -> Keys:
         """Return the rows that had the desired value when verify compared the last outcomes."""
         found = self.verification
-        if not rows or not found or found.applied != self.applied_digest:
+        if not rows or not found or found.applied != self.attempt:
             return frozenset()
         return rows - {verdict.id for verdict in found.verdicts}
 
@@ -218,10 +219,16 @@ class RunState:
         return next((phase for file, phase in reached if self.folder.has(file)), Phase.BEGUN)
 
 
-def digest_applied(folder: RunFolder) -> str | None:
-    """Return the digest of applied.json, which differs for each apply; None if it is missing."""
-    place = folder.place / files.APPLIED
-    return sha256(read_file(place)).hexdigest() if place.exists() else None
+def mark_superseded(folder: RunFolder) -> None:
+    """Mark verification.json as superseded: apply or verify begins again.
+
+    `RunState.find_verified` still uses its verdicts; a report shows how much it verified, and when.
+    """
+    found = None
+    with suppress(InvalidInput):  # damaged, which the report shows
+        found = folder.find(files.VERIFICATION)
+    if found and not found.earlier:
+        folder.write(files.VERIFICATION, replace(found, earlier=True))
 
 
 def list_cut_off(root: Place) -> Iterator[RunFolder]:
