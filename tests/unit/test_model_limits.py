@@ -17,6 +17,7 @@ from quota_ops.model.quotas.quota import (
     format_limit,
     format_number,
     in_byte_unit,
+    multiply_limit,
     parse_limit,
     same,
 )
@@ -153,3 +154,8 @@ def test_rows_that_no_broker_lets_anybody_alter(
 def test_what_brokers_apply_for_a_stored_value(key: str, value: float, applied: float) -> None:
     """A part of a connection blocks an address; what is no limit of a client is infinite."""
     assert find_applied(key, value) == applied
+
+
+def test_a_limit_is_multiplied_as_people_compute_it() -> None:
+    """Three brokers with 33.3 % serve 99.9 %, although the doubles make 99.89999999999999."""
+    assert multiply_limit(33.3, 3) == 99.9

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from quota_ops.model.moment import find_zone, parse_duration, parse_time, parse_until
+from quota_ops.model.moment import find_zone, parse_duration, parse_time, parse_until, uptime
 
 NOW = datetime(2026, 11, 21, 3, 12, tzinfo=UTC)
 
@@ -80,3 +80,10 @@ def test_what_is_no_length_and_no_zone() -> None:
     for name in ("Berlin", "../etc/passwd", ""):
         with pytest.raises(ValueError, match="is not a time zone"):
             find_zone(name)
+
+
+def test_the_clock_that_nobody_sets_does_not_go_back() -> None:
+    """The age of a description is measured with it, so a corrected clock makes none younger."""
+    times = [uptime() for _ in range(100)]
+
+    assert times == sorted(times)
