@@ -36,9 +36,10 @@ from quota_ops.findings.silences import mark_silenced
 from quota_ops.model.finding import Finding, Silence
 from quota_ops.model.moment import iso_utc
 from quota_ops.model.plans.capacity import sum_promises
-from quota_ops.model.plans.policy import Policy
+from quota_ops.model.plans.ceilings import index_ceilings
 from quota_ops.model.quotas.entity import CLIENT_ID, IP, USER, Entity
 from quota_ops.model.quotas.quota import BYTE_UNITS, QUOTA_KEYS, add_limits, format_limit
+from quota_ops.model.quotas.rows import Key
 from quota_ops.model.text import plural
 
 _LARGE = ("MB", "MiB", "GB", "GiB")
@@ -355,14 +356,14 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
     if not ceilings:
         return
     values = defaultdict[tuple[str, str], list[float]](list)
-    owners: set[str] = set()
+    owners, highest = set[str](), index_ceilings(ceilings)
     for quota in quotas:
         if quota.owner is None:
             continue
         owners.add(quota.owner)
         for limit in (limit for limit in quota.limits if not limit.is_whole):
             values[quota.owner, limit.key].append(limit.value)
-            yield from _compare_with_ceiling(quota, limit, cluster.policy)
+            yield from _compare_with_ceiling(quota, limit, highest)
     for ceiling in ceilings:
         owner, place = ceiling.owner, cluster.locate("ceilings", ceiling.owner)
         if owner not in owners:
@@ -379,12 +380,12 @@ def _check_ceilings(cluster: ClusterFile, quotas: Iterable[Quota]) -> Iterator[F
 
 
 def _compare_with_ceiling(
-    quota: Quota, limit: Limit, policy: Policy, how: str = ""
+    quota: Quota, limit: Limit, most: Mapping[tuple[str | None, str], float], how: str = ""
 ) -> Iterator[Finding]:
     """Yield a finding if a limit of one broker is above the ceiling of its owner."""
-    if not limit.is_whole:
-        entity, key, value = quota.entity.text, limit.key, limit.value
-        for finding in check_ceiling(entity, key, value, quota.owner, policy, how=how):
+    if (quota.owner, limit.key) in most and not limit.is_whole:
+        row = Key(quota.entity.text, limit.key)
+        for finding in check_ceiling(row, limit.value, quota.owner, most, how):
             yield _at(finding, quota, limit)
 
 
@@ -448,11 +449,12 @@ def check_terms(files: Sequence[QuotasFile], cluster: ClusterFile, at: str) -> I
     ]
     yield from _find_ends(declared, at)
     yield from _find_unused((terms for _, terms, _ in declared), cluster.profiles)
+    highest = index_ceilings(cluster.policy.ceilings)
     for quota in (quota for file in files for quota in file.quotas):
         for override in quota.terms.overrides if quota.terms else ():
             for limit in override.limits if override.start > at else ():
                 since = f" from {override.start}"
-                yield from _compare_with_ceiling(quota, limit, cluster.policy, since)
+                yield from _compare_with_ceiling(quota, limit, highest, since)
 
 
 def _find_ends(

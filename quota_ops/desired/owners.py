@@ -174,16 +174,13 @@ def _refuse_owner(
     """Add a problem if the owner of a file may not write it, and return who is meant if known."""
     path = file.source.name
     listed = next((owner.name for owner in owners.values() if owner.has_file(path)), None)
-    near = get_close_matches(declared, owners, n=1, cutoff=_NEAR)
-    near += [name for name in owners if sorted(name) == sorted(declared)]
-    meant = None
+    meant = None if declared in owners else _find_near(declared, owners)
     if listed is not None and listed != declared:
         meant = listed
         message = f"cluster.yaml lists this file for {show(listed)} "
         message += f"({source.place(nodes[listed, None])}), but its owner is {show(declared)}."
         remedy = f"or move the quotas to a file of {show(declared)}."
-    elif declared not in owners and near:
-        meant = near[0]
+    elif meant is not None:
         message = f"{show(declared)}, the owner of this file, is not among the owners of "
         message += f"cluster.yaml, which have {show(meant)}."
         remedy = f"or add the other one: {declared}: {{}}."
@@ -196,3 +193,10 @@ def _refuse_owner(
     remedy = f"Write owner: {show(meant)}, {remedy}" if meant else remedy
     file.source.refuse_at(file.owner_span, message, remedy)
     return meant
+
+
+def _find_near(declared: str, owners: Iterable[str]) -> str | None:
+    """Return the owner of whose name this is a slip, or the same letters in another order."""
+    near = get_close_matches(declared, owners, n=1, cutoff=_NEAR)
+    mixed = (name for name in owners if sorted(name) == sorted(declared))
+    return next(iter([*near, *mixed]), None)

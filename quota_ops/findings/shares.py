@@ -8,12 +8,12 @@ from quota_ops.findings.entity_rules import check_limit
 from quota_ops.model.clusters.cluster_facts import ClusterFacts
 from quota_ops.model.finding import Finding, Location
 from quota_ops.model.plans.capacity import Promises, sum_promises
+from quota_ops.model.plans.ceilings import index_ceilings
 from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import format_limit
-from quota_ops.model.quotas.rows import DesiredRow
+from quota_ops.model.quotas.rows import DesiredRow, Key
 from quota_ops.model.text import counted, is_visible, plural
 
-_EACH = " on each broker"
 _NAMED = 3
 """How many owners a finding names."""
 
@@ -34,12 +34,13 @@ def check_shares(
     shares = [row for row in rows if row.whole is not None and row.brokers is not None]
     keys, known = {row.key for row in shares}, {finding.identity for finding in findings}
     stay = [found for found in findings if found.code != OVERCOMMITTED or found.key not in keys]
+    most = index_ceilings(policy.ceilings)
     new = [
         finding._replace(place=Location(row.file, row.line))
         for row in shares
         for finding in (
             *check_limit(row.entity, row.key, row.value, is_share=True),
-            *check_ceiling(row.entity, row.key, row.value, row.owner, policy, how=_EACH),
+            *check_ceiling(row.id, row.value, row.owner, most, how=" on each broker"),
         )
         if finding.identity not in known
     ]
@@ -50,15 +51,19 @@ def check_shares(
 
 
 def check_ceiling(
-    entity: str, key: str, value: float, owner: str | None, policy: Policy, *, how: str = ""
+    row: Key,
+    value: float,
+    owner: str | None,
+    most: Mapping[tuple[str | None, str], float],
+    how: str,
 ) -> Iterator[Finding]:
     """Yield a finding if a limit is above the ceiling of its owner; `how` follows its value."""
-    for ceiling in policy.ceilings:
-        most = dict(ceiling.each).get(key) if ceiling.owner == owner else None
-        if most is not None and value > most:
-            message = f"{key} of {entity} is {format_limit(key, value)}{how}, above the "
-            message += f"{format_limit(key, most)} that {owner} may declare."
-            yield make_finding(ABOVE_CEILING, message, entity=entity, key=key)
+    entity, key = row
+    highest = most.get((owner, key), value)
+    if value > highest:
+        message = f"{key} of {entity} is {format_limit(key, value)}{how}, above the "
+        message += f"{format_limit(key, highest)} that {owner} may declare."
+        yield make_finding(ABOVE_CEILING, message, entity=entity, key=key)
 
 
 def find_overcommitted(

@@ -69,8 +69,9 @@ def explain(
     rows = [row for row in every if entities is None or row.entity in entities]
     rows.sort(key=lambda row: order[row.entity])
     objects = expanded_objects(rows, desired.policy.cluster)
+    coming = {row.id for row in desired.coming}
     for row, found in zip(rows, objects, strict=True):
-        if row in desired.coming:
+        if row.id in coming:
             found["value"] = None
         found["changes"] = [
             {"at": time, "value": later and later.value} for time, later in changes.get(row.id, ())
@@ -78,7 +79,7 @@ def explain(
     show_result(
         output,
         text=lambda: [
-            *explanation_screen(rows, desired.coming, changes),
+            *explanation_screen(rows, coming, changes),
             *undivided_lines(rows, desired.policy.cluster),
         ],
         json=lambda: {"limits": objects},

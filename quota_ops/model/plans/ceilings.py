@@ -26,7 +26,7 @@ def exceeds_ceiling(row: Difference, ceilings: Sequence[Ceiling]) -> bool:
     """Return whether a row is set above the ceiling of its owner."""
     if row.action is not Action.SET or row.target is None or row.is_return:
         return False
-    most = _by_owner_and_key(ceilings, "each").get((row.owner, row.key))
+    most = index_ceilings(ceilings).get((row.owner, row.key))
     return most is not None and _find_highest(row) > most
 
 
@@ -52,7 +52,7 @@ def judge_ceilings(
     An owner that is above its total for other reasons may still lower its limits.
     """
     new = [row for row in writes if row.action is Action.SET and not row.is_return]
-    each = _by_owner_and_key(ceilings, "each")
+    each = index_ceilings(ceilings)
     above = [row for row in new if _find_highest(row) > each.get((row.owner, row.key), _NO_CEILING)]
     if above:
         first = above[0]
@@ -63,7 +63,7 @@ def judge_ceilings(
         words += f" the {format_limit(first.key, each[first.owner, first.key])} that {first.owner}"
         words += " may declare" + (f", and {counted(len(above) - 1, 'more')}" if above[1:] else "")
         yield make_finding(Guard.ABOVE_CEILING, words, above)
-    for (owner, key), most in sorted(_by_owner_and_key(ceilings, "total").items()):
+    for (owner, key), most in sorted(index_ceilings(ceilings, "total").items()):
         raised = [row for row in new if (row.owner, row.key) == (owner, key) and _is_raised(row)]
         total = min(totals.get((owner, key), 0.0), QUOTA_KEYS[key].unlimited)
         if raised and total > most:
@@ -88,9 +88,10 @@ def _find_least(ceilings: Sequence[Ceiling], owner: str, field: str) -> Amounts:
     return tuple(sorted(least.items()))
 
 
-def _by_owner_and_key(
-    ceilings: Sequence[Ceiling], field: str
+def index_ceilings(
+    ceilings: Sequence[Ceiling], field: str = "each"
 ) -> dict[tuple[str | None, str], float]:
+    """Return the highest limit of an owner and key: of one quota, or in total."""
     return {
         (ceiling.owner, key): value
         for ceiling in ceilings

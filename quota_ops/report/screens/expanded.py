@@ -43,7 +43,7 @@ def expanded_objects(rows: Iterable[DesiredRow], cluster: str) -> list[dict[str,
 
 
 def explanation_screen(
-    rows: Sequence[DesiredRow], coming: Collection[DesiredRow], changes: Changes
+    rows: Sequence[DesiredRow], coming: Collection[Key], changes: Changes
 ) -> Screen:
     """Return each entity with its limits, their sources, and when they end or change.
 
@@ -53,7 +53,7 @@ def explanation_screen(
     for entity, group in groupby(rows, key=lambda row: row.entity):
         screen.append(line(entity, Tone.STRONG))
         for row in group:
-            now = "none" if row in coming else f"{_value(row)}, {_from(row)}"
+            now = "none" if row.id in coming else f"{_value(row)}, {_from(row)}"
             screen.append(line(f"  {row.key}: {now}"))
             for time, later in changes.get(row.id, ()):
                 value = _value(later) if later else format_limit(row.key, None)
