@@ -26,7 +26,7 @@ from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 from quota_ops.report.page.links import PageLinks
 from quota_ops.report.page.parts import bar
 from quota_ops.report.page.template import rendered
-from quota_ops.report.page.use import show_fleet_throttled, show_fleet_use
+from quota_ops.report.page.use import show_fleet_use, show_throttled
 from quota_ops.report.screens.fleet import Fleet, FleetCluster, describe_fleet, rank_clusters
 
 MOST = 10
@@ -115,7 +115,7 @@ def as_html(
         searched=len(clusters) > SEARCHED,
         total=parts,
         charts=list(_draw_totals(history, today, total[RowStatus.DRIFTED], finished)),
-        throttled=show_fleet_throttled(throttled),
+        throttled=show_throttled(throttled),
         use=use,
         quotas=[_quota_cells(quota) for quota in rank_quotas(history.quotas)[:MOST]],
         owners=[_owner_cells(owner) for owner in rank_owners(history.quotas)[:MOST]],

@@ -103,7 +103,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         format_broker_result=format_broker_result,
         shares=shares,
         shares_scope=format_scope(report),
-        throttled=show_throttled(report.throttled),
+        throttled=show_throttled({"": report.throttled} if report.throttled else {}),
         use=use,
         findings=list(_findings(report)),
         findings_found=len(list_unsilenced(report.findings)),

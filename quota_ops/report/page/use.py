@@ -55,24 +55,23 @@ class UseTable(NamedTuple):
         return weigh("use", (found.part for found in self.lines))
 
 
-class ThrottledTable(NamedTuple):
-    """The throttled clients, and for each cluster who was, or why that is unknown."""
-
-    scopes: Sequence[str] = ()
-    rows: Sequence[tuple[str, ...]] = ()
-    headings: tuple[str, ...] = THROTTLED_HEADINGS
-
-
 def show_use(use: RecordedUse | None) -> UseTable:
     """Return the table of a cluster's recorded use."""
     return UseTable(describe_use(use), list(list_use(use))) if use else UseTable()
 
 
-def show_throttled(found: ThrottledNow | None) -> ThrottledTable:
-    """Return the table of a cluster's throttled clients."""
-    if found is None:
-        return ThrottledTable()
-    return ThrottledTable([describe_throttled(found)], [*list_throttled(found)])
+def show_throttled(found: Mapping[str, ThrottledNow]) -> tuple[list[str], list[tuple[str, ...]]]:
+    """Return who was throttled on each cluster, in words, and a table: its headings, then its rows.
+
+    The only cluster of a page has an empty name, and no column.
+    """
+    words = {cluster: describe_throttled(now) for cluster, now in found.items()}
+    own = ("cluster",) if any(found) else ()
+    rows = [cells for cluster, now in found.items() for cells in list_throttled(now, cluster)]
+    return [": ".join(filter(None, pair)) for pair in words.items()], [
+        (*own, *THROTTLED_HEADINGS),
+        *rows,
+    ]
 
 
 def describe_use(use: RecordedUse) -> str:
@@ -140,15 +139,6 @@ def show_fleet_use(uses: Mapping[str, RecordedUse]) -> UseTable:
         "busiest client of each quota on its busiest broker, never a sum."
     )
     return UseTable(scope, nearest)
-
-
-def show_fleet_throttled(found: Mapping[str, ThrottledNow]) -> ThrottledTable:
-    """Return the table of the throttled clients of all clusters."""
-    return ThrottledTable(
-        [f"{cluster}: {describe_throttled(now)}" for cluster, now in found.items()],
-        [cells for cluster, now in found.items() for cells in list_throttled(now, cluster)],
-        ("cluster", *THROTTLED_HEADINGS),
-    )
 
 
 def _note(quota: RecordedQuota) -> str:
