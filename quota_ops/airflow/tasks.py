@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 from airflow.sdk import DAG, MultipleCronTriggerTimetable, get_current_context, task
 from airflow.sdk.exceptions import AirflowSkipException
 from airflow.sdk.observability import stats
+from msgspec.structs import replace
 
 from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
@@ -68,10 +69,16 @@ def plan(
 ) -> str:
     """Make the plan and return its digest, even if a guard blocks it until a person approves."""
     from quota_ops.runs.run import STAGE_FUNCTIONS
+    from quota_ops.store.run.files import PLAN
+    from quota_ops.store.run.restart import list_attempts
 
     allow, reason = _read_overrides(params or {})
     allowed = dict.fromkeys(allow, reason)
     with open_run(cluster, run_store, allow=allowed) as run, run.folder.stage("plan"):
+        attempts = list_attempts(run.folder) if allow else ()
+        is_cleared = any((attempt / PLAN).exists() for attempt in attempts)
+        if is_cleared:
+            logging.getLogger(__name__).warning("%s", _FIRST)
         unknown = (params or {}).keys() - _PARAMS
         if unknown and {*dag.params} == _PARAMS:  # a DAG of a user may read others from its run
             raise InvalidInput(
@@ -84,7 +91,7 @@ def plan(
                 "Trigger the DAG again with a reason: it is recorded. Nothing was written.",
             )
         try:
-            STAGE_FUNCTIONS["plan"](run)
+            STAGE_FUNCTIONS["plan"](replace(run, allow={}) if is_cleared else run)
         except GuardsRefused as refused:
             blocked = run.folder.plan()
             if not (blocked.can_be_approved or blocked.repairs):
@@ -97,6 +104,10 @@ def plan(
 
 
 _PARAMS = {"allow", "reason"}
+_FIRST = (
+    "the param allow is for the first plan of this run, which was cleared since: another plan "
+    "needs an approval, or a new run"
+)
 _OVERRIDE = (
     "To override the guards, trigger the DAG with their names in the param allow and the reason in "
     "the param reason."

@@ -19,7 +19,7 @@ from quota_ops.store.run.folder import RunFolder
 from tests.dag.answering import reject
 from tests.dag.repository import Quotas, Repository
 
-OLD, OLDER, TWICE = (datetime(2026, 11, day, tzinfo=UTC) for day in (14, 13, 12))
+OLD, OLDER, TWICE, OLDEST = (datetime(2026, 11, day, tzinfo=UTC) for day in (14, 13, 12, 11))
 """A date for each test: Airflow deletes a run if another has the same date."""
 RUN = "reconcile_demo__manual__{}"
 
@@ -75,6 +75,27 @@ def test_a_run_that_failed_and_was_overtaken(
     (guard,) = run.folder().read_json(PLAN)["guards"]
     assert guard["message"] == f"later was applied after this run of commit {mine[:7]} began"
     assert quotas.stored() == {}
+
+
+@pytest.mark.usefixtures("embedded")
+def test_an_override_for_an_earlier_plan(demo: Repository, quotas: Quotas) -> None:
+    """A cleared run overrides no guard of another plan: it waits, as without the param."""
+    committed(demo)
+    quotas.set({"user=alice producer_byte_rate": 900})
+    override: dict[str, Any] = {"allow": ["takeover"], "reason": "agreed in PLAT-12"}
+    assert demo.run("reconcile_demo", at=OLDEST, **override).state == "success"
+    assert quotas.stored() == {"user=alice producer_byte_rate": 1000.0}
+    quotas.set({"user=bob producer_byte_rate": 900})
+    payments = demo.root / "desired_state" / "demo" / "payments.yaml"
+    payments.write_text(payments.read_text().replace("user: alice", "user: [alice, bob]"))
+    git(demo, "commit -q -a -m bob")
+
+    run = demo.run("reconcile_demo", reject("not agreed"), at=OLDEST, **override)
+
+    assert (run.state, run.tasks["approve"]) == ("failed", "failed")
+    (guard,) = run.folder().read_json(PLAN)["guards"]
+    assert (guard["guard"], guard["allowed"]) == ("takeover", None)
+    assert quotas.stored()["user=bob producer_byte_rate"] == 900.0
 
 
 @pytest.mark.matrix

@@ -1,9 +1,10 @@
 """A run that is made again from a stage on: the files of its earlier attempt are moved aside."""
 
-from itertools import count
+from itertools import count, takewhile
 
 from quota_ops.model.errors import InvalidInput
 from quota_ops.model.quotas.tables import DIFFERENCES
+from quota_ops.store.places.place import Place
 from quota_ops.store.run.files import stays_on_restart
 from quota_ops.store.run.folder import RunFolder
 
@@ -17,8 +18,7 @@ def move_attempt(folder: RunFolder, stage: str) -> None:
     """
     if not folder.has(DIFFERENCES.file):
         return
-    places = (folder.place / f"attempt-{number:04d}" for number in count(1))
-    free = next(place for place in places if not (place / DIFFERENCES.file).exists())
+    free = folder.place / f"attempt-{len(list_attempts(folder)) + 1:04d}"
     try:
         files = (entry.name for entry in folder.place.entries() if not entry.is_folder)
         left = [name for name in files if not stays_on_restart(name, stage)]
@@ -32,3 +32,9 @@ def move_attempt(folder: RunFolder, stage: str) -> None:
         raise InvalidInput(
             f"the files of an earlier attempt in {folder.place} cannot be moved: {why}"
         ) from error
+
+
+def list_attempts(folder: RunFolder) -> tuple[Place, ...]:
+    """Return the folders of the earlier attempts, in order."""
+    places = (folder.place / f"attempt-{number:04d}" for number in count(1))
+    return tuple(takewhile(lambda place: (place / DIFFERENCES.file).exists(), places))
