@@ -24,7 +24,7 @@ from quota_ops.report.outline.sentences import count_ending
 from quota_ops.report.outline.summary import SyncStatus
 from quota_ops.report.page.chart import DailyNumber, draw_chart, draw_sparkline
 from quota_ops.report.page.links import PageLinks
-from quota_ops.report.page.parts import bar
+from quota_ops.report.page.parts import bar, weigh
 from quota_ops.report.page.template import rendered
 from quota_ops.report.page.use import show_fleet_use, show_throttled
 from quota_ops.report.screens.fleet import Fleet, FleetCluster, describe_fleet, rank_clusters
@@ -95,7 +95,8 @@ def as_html(
     throttled = {name: report.throttled for name, report in reports.items() if report.throttled}
     return rendered(
         "fleet.html",
-        {f"#bar0 .{part.style}": part.quotas for part in parts} | use.weights,
+        {f"#bar0 .{part.style}": part.quotas for part in parts}
+        | weigh("use", (line.part for line in use[1])),
         styles=("page.css", "fleet.css"),
         script="fleet.js",
         data="{}",

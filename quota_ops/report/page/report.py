@@ -67,7 +67,7 @@ def as_html(report: Report, stored: Stored = (), waits_until: datetime | None = 
         "report.html",
         {f"#bar0 .{part.style}": part.quotas for part in parts}
         | weigh("share", (share.part for share in shares))
-        | use.weights,
+        | weigh("use", (line.part for line in use[1])),
         report=report,
         summary=summary,
         details=[*summary.details, *filter(None, (count_ending(report),))],

@@ -1,6 +1,6 @@
 """What clients used on recorded days, as a table with bars and small charts."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -12,7 +12,6 @@ from quota_ops.model.usage.recorded import RecordedQuota, RecordedUse
 from quota_ops.model.usage.throttling import ThrottledNow
 from quota_ops.report.outline.formats import format_rate
 from quota_ops.report.page.chart import DailyNumber, draw_sparkline
-from quota_ops.report.page.parts import weigh
 from quota_ops.report.screens.usage import (
     THROTTLED_HEADINGS,
     describe_throttled,
@@ -21,7 +20,6 @@ from quota_ops.report.screens.usage import (
     list_throttled,
 )
 
-HEADINGS = ("quota", "owner", "limit", "p95", "of the limit", "at or above it", "highest seen")
 MOST = 10
 """How many quotas the page of all clusters shows."""
 _NEAR = 0.8
@@ -42,22 +40,13 @@ class UseLine(NamedTuple):
     chart: Markup
 
 
-class UseTable(NamedTuple):
-    """The quotas nearest to their limit, and which days were read; empty if none were recorded."""
-
-    scope: str = ""
-    lines: Sequence[UseLine] = ()
-    headings: tuple[str, ...] = HEADINGS
-
-    @property
-    def weights(self) -> dict[str, int]:
-        """The lengths of the bars, by CSS selector."""
-        return weigh("use", (found.part for found in self.lines))
+Use = tuple[str, list[UseLine]]
+"""Which days were read, and the quotas nearest to their limit; empty if none were recorded."""
 
 
-def show_use(use: RecordedUse | None) -> UseTable:
-    """Return the table of a cluster's recorded use."""
-    return UseTable(describe_use(use), list(list_use(use))) if use else UseTable()
+def show_use(use: RecordedUse | None) -> Use:
+    """Return the recorded use of a cluster."""
+    return (describe_use(use), [*list_use(use)]) if use else ("", [])
 
 
 def show_throttled(found: Mapping[str, ThrottledNow]) -> tuple[list[str], list[tuple[str, ...]]]:
@@ -123,10 +112,10 @@ def note_use(use: RecordedUse | None) -> dict[Key, str]:
     }
 
 
-def show_fleet_use(uses: Mapping[str, RecordedUse]) -> UseTable:
-    """Return the table of the quotas that are nearest to their limit, of all clusters."""
+def show_fleet_use(uses: Mapping[str, RecordedUse]) -> Use:
+    """Return the quotas that are nearest to their limit, of all clusters."""
     if not uses:
-        return UseTable()
+        return "", []
     lines = [
         (quota.share, line)
         for cluster, use in uses.items()
@@ -138,7 +127,7 @@ def show_fleet_use(uses: Mapping[str, RecordedUse]) -> UseTable:
         f"By the recorded days of {', '.join(names)}, beside the limits of their newest runs: the "
         "busiest client of each quota on its busiest broker, never a sum."
     )
-    return UseTable(scope, nearest)
+    return scope, nearest
 
 
 def _note(quota: RecordedQuota) -> str:
