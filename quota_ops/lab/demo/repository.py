@@ -1,16 +1,12 @@
 """The demo's Git repository: desired_state/demo as it is today and as it was a month ago."""
 
 import os
-import re
 import shutil
 import subprocess
-from collections.abc import Callable, Mapping
 from importlib.resources import as_file, files
 from pathlib import Path
 
 from msgspec import Struct
-
-from quota_ops.model.errors import InvalidInput
 
 EXAMPLE = files("quota_ops.lab.demo") / "desired_state"
 """The folder desired_state/demo, in a checkout and in an installed wheel."""
@@ -23,6 +19,22 @@ from quota_ops.airflow import build_dags
 globals().update(build_dags(Path({desired_state!r})))
 """
 """The DAG file for a user who has none; it does the same as `dags/quota_ops_dags.py`."""
+
+_PAYMENTS = """\
+owner: payments
+
+quotas:
+  - user: alice
+    limits: {producer_byte_rate: 10 MiB, consumer_byte_rate: 20 MiB}
+    reason: card settlement
+
+  - user: alice
+    client-id: {default: true}
+    limits: {request_percentage: 50}
+
+  - user: bob
+    limits: {producer_byte_rate: 1 MiB, request_percentage: 10}
+"""
 
 _ETL = """\
 owner: etl
@@ -46,43 +58,6 @@ quotas:
     limits: {producer_byte_rate: 5 MiB}
 """
 
-Edit = Callable[[str], str]
-
-
-def _replace(now: str, then: str) -> Edit:
-    """Build an edit that replaces today's text with the text of a month ago."""
-
-    def edit(text: str) -> str:
-        if now not in text:
-            raise ValueError(now)
-        return text.replace(now, then)
-
-    return edit
-
-
-def _remove(name: str) -> Edit:
-    """Build an edit that removes the quotas of a name, with their comment."""
-
-    def edit(text: str) -> str:
-        paragraphs = re.split(r"\n\n+", text)
-        kept = [paragraph for paragraph in paragraphs if name not in paragraph]
-        if len(kept) == len(paragraphs):
-            raise ValueError(name)
-        return "\n\n".join(kept).rstrip("\n") + "\n"
-
-    return edit
-
-
-A_MONTH_AGO: Mapping[str, tuple[Edit, ...]] = {
-    "payments.yaml": (
-        _replace("producer_byte_rate: 15 MiB", "producer_byte_rate: 10 MiB"),
-        _replace("request_percentage: 12.5", "request_percentage: 10"),
-        _remove("settlement-export"),
-        _remove('"4711"'),
-    )
-}
-"""The edits that turn today's files into those of a month ago; etl.yaml existed too."""
-
 
 class Repository(Struct, frozen=True):
     """A repository with desired_state/demo and dags, and the commits of the demo."""
@@ -100,17 +75,12 @@ class Repository(Struct, frozen=True):
         return self.root / "dags"
 
     def begin(self) -> None:
-        """Commit the desired state of a month ago. Raises InvalidInput if the example differs."""
+        """Commit the desired state of a month ago."""
         self.dags.mkdir(parents=True)
         text = DAG_FILE.format(desired_state=str(self.root / "desired_state"))
         (self.dags / "quota_ops_dags.py").write_text(text)
         self._copy_example()
-        for name, edits in A_MONTH_AGO.items():
-            path = self.cluster / name
-            text = path.read_text(encoding="utf-8")
-            for edit in edits:
-                text = _apply_edit(edit, text, name)
-            path.write_text(text, encoding="utf-8")
+        (self.cluster / "payments.yaml").write_text(_PAYMENTS)
         (self.cluster / "etl.yaml").write_text(_ETL)
         self._git("init", "--quiet")
         self._commit("Quotas of a month ago")
@@ -145,13 +115,3 @@ class Repository(Struct, frozen=True):
         subprocess.run(
             [git, "-C", str(self.root), *arguments], env=environ | no_settings, check=True
         )
-
-
-def _apply_edit(edit: Edit, text: str, name: str) -> str:
-    try:
-        return edit(text)
-    except ValueError as missing:
-        raise InvalidInput(
-            f"desired_state/demo/{name} has no {missing}, which the demo needs",
-            "Restore it: git checkout desired_state/demo. Then run the demo again.",
-        ) from None
