@@ -167,44 +167,38 @@ def _refuse_syntax(source: Source, error: yaml.MarkedYAMLError) -> None:
     line = min(mark.line, len(source.lines) - 1)
     column = mark.column if line == mark.line else len(source.lines[line])
     span = Span(line, column)
-    for pattern, *texts in _SLIPS if message == _COLON else ():
-        if slip := _find_on_last(pattern, source.lines[:line]):
-            span, (message, remedy) = slip, texts
-    hiding = _find_on_last(_HIDING, before) if "parsing a flow" in complaint else None
-    shown = before[hiding.line][: hiding.column] if hiding else ""
-    if hiding and sum(map(shown.count, "[{")) > sum(map(shown.count, "]}")):
-        span = hiding
-        message = "Here begins a comment, and the brackets in it close nothing."
-        remedy = "Move the comment behind the last bracket, or to a line of its own."
+    for pattern, missing, dash in _SLIPS if message == _COLON else ():
+        if slip := _match_last(pattern, source.lines[:line]):
+            at, found = slip
+            span = Span(at, found.start("at"), len(found["at"]))
+            message = f"{missing} is missing after this."
+            right = ": ".join(found.group("name", "value"))
+            remedy = f"Add it: {dash}{show(right)}"
+    if "parsing a flow" in complaint and (hiding := _match_last(_HIDING, before)):
+        at, found = hiding
+        shown = found.string[: found.start("at")]
+        if sum(map(shown.count, "[{")) > sum(map(shown.count, "]}")):
+            span = Span(at, found.start("at"))
+            message = "Here begins a comment, and the brackets in it close nothing."
+            remedy = "Move the comment behind the last bracket, or to a line of its own."
     source.refuse_at(span, message.replace("CHAR", char), remedy)
 
 
+_NAME = f"(?P<name>{'|'.join(FIELD_NAMES)})"
 _SLIPS = (
-    (
-        re.compile(r"\s*(?:- +)?[a-z_-]+(:)(?=[^\s:/])"),
-        "A space is missing after this colon.",
-        "Add it: user: alice.",
-    ),
-    (
-        re.compile(rf"\s*(?:- +)?({'|'.join(FIELD_NAMES)}) +[^\s:#]"),
-        "A colon is missing after this name.",
-        "Add it: user: alice.",
-    ),
-    (
-        re.compile(rf"\s*(-)(?:{'|'.join(FIELD_NAMES)}):"),
-        "A space is missing after this dash.",
-        "Add it: - user: alice.",
-    ),
+    (re.compile(r"\s*(?:- +)?(?P<name>[a-z_-]+)(?P<at>:)(?P<value>[^\s:/].*)"), "A space", ""),
+    (re.compile(rf"\s*(?:- +)?(?P<at>{_NAME}) +(?P<value>[^\s:#].*)"), "A colon", ""),
+    (re.compile(rf"\s*(?P<at>-){_NAME}: *(?P<value>.*)"), "A space", "- "),
 )
-"""What is wrong on the line before the one that YAML complains about."""
-_HIDING = re.compile(r"[^#\"']*\s(#).*[\]}]")
+"""What is missing on the line before the one that YAML complains about."""
+_HIDING = re.compile(r"[^#\"']*\s(?P<at>#).*[\]}]")
 
 
-def _find_on_last(pattern: re.Pattern[str], lines: Sequence[str]) -> Span | None:
-    """Find the group of a pattern on the last line that is not blank."""
+def _match_last(pattern: re.Pattern[str], lines: Sequence[str]) -> tuple[int, re.Match[str]] | None:
+    """Match the last line that is not blank; return its number from 0, too."""
     last = max((at for at, line in enumerate(lines) if line.strip()), default=None)
     found = None if last is None else pattern.match(lines[last])
-    return Span(last, found.start(1), len(found[1])) if last is not None and found else None
+    return (last, found) if last is not None and found else None
 
 
 def _refuse_hidden(source: Source) -> bool:
