@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from quota_ops.desired.read import read_policy
 from quota_ops.lab.kafka.broker import RunningBroker
 from quota_ops.model.plans.approval import Decision, DecisionKind
 from quota_ops.store.ledger import ledger
@@ -194,7 +195,8 @@ def test_approved_after_another_commit(
     records = RunStore(open_place(taken.store)).of_cluster(broker.config.cluster_id)
 
     def answer(waiting: Any) -> None:
-        ledger.change(records, lambda _rows: None, commit="c2")
+        policy = read_policy(taken.root / "desired_state" / "demo")
+        ledger.change(records, lambda _rows: None, policy=policy, commit="c2")
         approve()(waiting)
 
     run = taken.run(RECONCILE, answer)

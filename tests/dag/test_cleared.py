@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from quota_ops.desired.read import read_policy
 from quota_ops.kafka.cluster import Cluster
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.model.plans.policy import Policy
 from quota_ops.model.runs.outcome import Status
 from quota_ops.stages.succession import begin
 from quota_ops.store.ledger import ledger
@@ -65,9 +65,11 @@ def test_a_run_that_failed_and_was_overtaken(
     failed = RunFolder.start(
         store.new_run("demo", RUN.format(OLDER.isoformat())), cluster="demo", commit=mine
     )
-    failed.write(POLICY, Policy("demo", broker.config.cluster_id, "demo"))
+    policy = read_policy(demo.root / "desired_state" / "demo")
+    failed.write(POLICY, policy)
     begin(failed)
-    ledger.change(store.of_cluster(broker.config.cluster_id), lambda _rows: None, commit="later")
+    records = store.of_cluster(broker.config.cluster_id)
+    ledger.change(records, lambda _rows: None, policy=policy, commit="later")
 
     run = demo.run("reconcile_demo", reject("an old run"), at=OLDER)
 
