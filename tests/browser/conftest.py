@@ -3,9 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.chromium import chromium
+
+expect.set_options(timeout=60_000)  # a busy machine is not a failure
 
 
 @pytest.fixture(scope="session")
