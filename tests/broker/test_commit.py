@@ -14,7 +14,6 @@ from quota_ops.store.run.files import CHANGES, PAGE, PLAN, TEXT
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.going_back import guards
 from tests.lab import Lab
-from tests.places import on_disk
 from tests.repositories import commit_all, git, head
 from tests.writing import State
 
@@ -233,7 +232,7 @@ def test_a_stale_checkout_beside_an_older_ledger(repository: Lab, *, adopted: bo
     first, old = head(repository.folder), {*repository.records.ledger.list()}
     last = apply_commit(repository, SECOND)
     for name in {*repository.records.ledger.list()} - (set() if adopted else old):
-        on_disk(repository.records.ledger / name).unlink()
+        (repository.records.ledger / name).delete()
     if adopted:
         ended = repository.call("adopt", "demo", "--all", "--reason", "INC-31")
         assert ended.returncode == 0, ended.stderr
@@ -412,7 +411,7 @@ def test_git_refuses(repository: Lab, refusing: dict[str, str]) -> None:
     why = WHY.format(repository.folder.resolve())
     remedy = "git config --global --add safe.directory /srv; or pass the commit with --commit."
     plan = repository.cli("plan", "demo", environment=refusing)
-    assert (plan.returncode, why in plan.stdout) == (0, True), plan.stdout
+    assert (plan.returncode, why in plan.stdout) == (0, True), plan.stdout + plan.stderr
     (run,) = repository.store.runs("demo")
     digest = RunFolder(run).read_json(PLAN)["digest"]
 
