@@ -1,13 +1,11 @@
 """Runs the demo from the first step to the last, in a home that is removed at the end."""
 
-import signal
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from shutil import which
 from tempfile import TemporaryDirectory
-from types import FrameType
 
 from quota_ops.lab.demo.lab import Home, Lab
 from quota_ops.lab.demo.narration import Narration
@@ -37,7 +35,7 @@ def run_demo(keep: Path | None) -> None:
     empty folder outside every Git checkout; StoryFailed when a step has an unexpected result.
     """
     narration = Narration(steps=len(STEPS) + 2)
-    with _handle_signals(), _home(keep) as home:
+    with _home(keep) as home:
         _run_steps(home, narration, kept=keep is not None)
     narration.show_screen(line())
     narration.show_text("Every step succeeded, and nothing is left running.", Tone.OK)
@@ -106,18 +104,3 @@ def _home(keep: Path | None) -> Iterator[Home]:
         raise InvalidInput(f"{keep} is not empty", "Pass a new folder to --keep.")
     keep.mkdir(mode=0o700, parents=True, exist_ok=True)
     yield home
-
-
-@contextmanager
-def _handle_signals() -> Iterator[None]:
-    """Make SIGTERM and SIGHUP end the demo with its clean-up, as Ctrl-C does."""
-
-    def end(number: int, _frame: FrameType | None) -> None:
-        sys.exit(128 + number)
-
-    before = {number: signal.signal(number, end) for number in (signal.SIGTERM, signal.SIGHUP)}
-    try:
-        yield
-    finally:
-        for number, kept in before.items():
-            signal.signal(number, kept)
