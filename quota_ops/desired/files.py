@@ -299,7 +299,7 @@ MAX_INVENTORY_BYTES = 256 * 2**20
 """The largest file of an inventory in Git: millions of clients. Engines limit what they decode."""
 
 
-def _list_inventory_files(folder: Folder, inventory: str) -> tuple[str, ...]:
+def list_inventory_files(folder: Folder, inventory: str) -> tuple[str, ...]:
     """List the files of an inventory below a cluster's folder: a file, or the files in a folder.
 
     OSError if it does not exist or has a link.
@@ -311,13 +311,13 @@ def _list_inventory_files(folder: Folder, inventory: str) -> tuple[str, ...]:
     below = [(entry, f"{inventory}/{entry.name}") for entry in entries]
     inner = [name for entry, name in below if entry.kind is Kind.FOLDER]
     files = [name for entry, name in below if entry.kind is not Kind.FOLDER]
-    return (*files, *(file for name in inner for file in _list_inventory_files(folder, name)))
+    return (*files, *(file for name in inner for file in list_inventory_files(folder, name)))
 
 
 def read_inventory_files(folder: Folder, inventory: str, problems: Problems) -> dict[str, bytes]:
     """Read the files of an inventory in Git, which are part of the commit like all others."""
     try:
-        names = _list_inventory_files(folder, inventory)
+        names = list_inventory_files(folder, inventory)
         return {name: folder.read(name, MAX_INVENTORY_BYTES) for name in names}
     except OSError as error:
         problems.add(not_opened(error, str(folder.path / inventory), "inventory"))

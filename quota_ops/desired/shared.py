@@ -1,6 +1,7 @@
 """The files beside the clusters' folders that several clusters use."""
 
 import dataclasses
+from collections.abc import Iterator, Sequence
 from decimal import ROUND_FLOOR, Decimal
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from quota_ops.desired.yaml.checkout import Folder, open_folder
 from quota_ops.desired.yaml.fields import read_fields
 from quota_ops.desired.yaml.nodes import compose
 from quota_ops.desired.yaml.shapes import SHARED_FILE
-from quota_ops.desired.yaml.source import Problems, Source, read_source
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, Source, read_source
 from quota_ops.model.errors import find_limit
 from quota_ops.model.quotas.quota import QUOTA_KEYS, to_decimal
 
@@ -59,6 +60,18 @@ def add_shared_profiles(
             words = f"{problem.message} The cluster {cluster.policy.cluster} uses this file."
             problems.add(dataclasses.replace(problem, message=words))
     return cluster._replace(profiles=profiles), tuple(sources)
+
+
+def read_shared_files(folder: Path, names: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+    """Yield the bytes of the shared files among these files of a cluster.
+
+    Raises OSError without one.
+    """
+    shared = [name for name in names if name.startswith(shared_name(""))]
+    if shared:
+        with open_folder(shared_folder(folder), own=2) as opened:
+            for name in shared:
+                yield name, opened.read(name.removeprefix(shared_name("")), MAX_FILE_BYTES)
 
 
 def _read_source(

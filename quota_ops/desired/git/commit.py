@@ -11,10 +11,10 @@ from time import monotonic, sleep
 
 from msgspec import Struct
 
-from quota_ops.desired import code_owners, files, read
+from quota_ops.desired import cluster_file, code_owners, files, read
 from quota_ops.desired.git.repository import Entry, Repository
-from quota_ops.desired.shared import shared_folder, shared_name
-from quota_ops.desired.yaml.source import unread
+from quota_ops.desired.shared import read_shared_files, shared_folder, shared_name
+from quota_ops.desired.yaml.source import MAX_FILE_BYTES, Problems, unread
 from quota_ops.model.commit import (
     MOST_COMMITS,
     MOST_UNCOMMITTED,
@@ -25,7 +25,7 @@ from quota_ops.model.commit import (
     is_git,
     named,
 )
-from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput
+from quota_ops.model.errors import GitFailed, InvalidDesiredState, InvalidInput, find_limit
 from quota_ops.model.finding import Problem
 from quota_ops.model.usage.recorded import FindUse
 
@@ -317,10 +317,22 @@ def _is_settled(folder: Path, desired: read.Desired) -> bool:
 
     The lock is checked first, so that a Git process that ends in between is noticed by its files.
     """
-    checkout = Repository.of_checkout(folder)
+    checkout, policy = Repository.of_checkout(folder), desired.policy
     if checkout is not None and checkout.is_locked():
         return False
+    inventory = policy.inventory_in_git
     try:
-        return read.read_cluster(folder, skip_invalid=True).contents == desired.contents
-    except (InvalidDesiredState, InvalidInput):
+        with files.open_cluster_folder(folder) as opened:
+            names = (
+                cluster_file.CLUSTER_YAML,
+                *files.list_quotas_files(opened, Problems(), inventory),
+            )
+            now = {name: opened.read(name, MAX_FILE_BYTES) for name in names}
+            clients = files.list_inventory_files(opened, inventory) if inventory else ()
+            now |= {name: opened.read(name, files.MAX_INVENTORY_BYTES) for name in clients}
+            now |= dict(read_shared_files(folder, tuple(desired.contents)))
+    except OSError as error:
+        if find_limit(error):
+            raise
         return False
+    return now == desired.contents
