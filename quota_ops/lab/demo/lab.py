@@ -264,8 +264,12 @@ class Lab(Struct, frozen=True):
                 text=True,
             )
             with playing:
-                for day in playing.stdout or ():
-                    update(day.strip())
+                try:
+                    for day in playing.stdout or ():
+                        update(day.strip())
+                except BaseException:
+                    playing.kill()  # otherwise its next day ends in a traceback
+                    raise
         expect(playing.returncode == 0, "a run of the month failed")
 
     def run_dag(self, dag_id: str, **params: Any) -> None:
