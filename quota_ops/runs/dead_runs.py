@@ -10,7 +10,6 @@ from quota_ops.kafka.connection import Connection
 from quota_ops.model.errors import Claimed, InvalidInput
 from quota_ops.model.quotas.rows import Stored, find_unequal
 from quota_ops.model.runs.outcome import Outcome, Status, settle_unknown
-from quota_ops.model.runs.run import Outcomes
 from quota_ops.model.runs.stages import DIED, StageResult, StageStatus
 from quota_ops.model.runs.verification import Settlement
 from quota_ops.store.places.run_store import store_of
@@ -60,7 +59,8 @@ def _settle(
     rows = (row for outcome in unknown for row in outcome.rows)
     run.write(SETTLEMENT, Settlement(by, {row: stored.get(row) for row in rows}))
     if state.is_writing:
-        _write_settled(run, state.outcomes, stored, by)
+        # A new attempt: what verify compared before it counts no more.
+        run.leave_outcomes(APPLIED, _find_settled(run, state.outcomes, stored, by))
         why = f"{DIED}; run {by} recorded its end"
         run.keep_end(StageResult("apply", StageStatus.KILLED, None, why))
     else:
@@ -74,15 +74,17 @@ def _settle(
 def _settle_ended(state: RunState, by: str, stored: Stored) -> None:
     run = state.folder
     if any(outcome.status is Status.UNKNOWN for outcome in state.outcomes):
-        _write_settled(run, state.outcomes, stored, by)
+        settled = _find_settled(run, state.outcomes, stored, by)
+        run.write(APPLIED, replace(run.read(APPLIED), outcomes=settled))
         why = f"{state.apply.message or ''}\nRun {by} looked for the unknown rows.".lstrip()
         run.keep_end(replace(state.apply, message=why))
 
 
-def _write_settled(run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str) -> None:
-    """Write applied.json with the outcomes that the cluster's values settle."""
+def _find_settled(
+    run: RunFolder, outcomes: tuple[Outcome, ...], stored: Stored, by: str
+) -> tuple[Outcome, ...]:
+    """Return outcomes, of which the cluster's values settle the unknown ones."""
     targets = {row.id: row.target for row in run.differences()}
     unequal, missing = {*find_unequal(targets, stored)}, f"not on the cluster when run {by} looked"
     settled = settle_unknown(outcomes, unequal, f"found by run {by}", missing=missing)
-    attempt = run.find(APPLIED) or Outcomes.of(())
-    run.write(APPLIED, replace(attempt, outcomes=tuple(settled)))
+    return tuple(settled)

@@ -243,6 +243,21 @@ def test_resumed_it_knows_its_own_writes(lab: Lab) -> None:
 
 
 @pytest.mark.local_store
+def test_what_an_earlier_attempt_verified(lab: Lab) -> None:
+    """It does not count as verified for what a later attempt wrote before it was killed."""
+    begin(lab)
+    run = lab.run("reconcile")
+    lab.put({"user=a8": {KEY: None}})
+    resumed = ("reconcile", "--run", str(run.place), "--approve", run.read_json(PLAN)["digest"])
+    kill(lab, partial(die_in_request, 1, before=False), resumed)
+    lab.run("reconcile")
+
+    state = RunState(run)
+    assert state.written == {(entity, KEY) for entity in AFTER}
+    assert state.find_verified(state.written) == frozenset()
+
+
+@pytest.mark.local_store
 def test_killed_again_when_resumed(lab: Lab) -> None:
     """The second attempt's unknown rows differ from those of the first attempt."""
     begin(lab)
