@@ -14,6 +14,7 @@ from quota_ops.kafka.facts import build_configs_request, find_responder, make_la
 from quota_ops.kafka.preflight import preflight
 from quota_ops.model.clusters.cluster_facts import ClusterFacts, Metadata, Registered
 from quota_ops.model.errors import ClusterTrouble
+from quota_ops.model.moment import uptime
 from quota_ops.model.plans.policy import Policy, VerifyPolicy
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.entity import Entity
@@ -59,7 +60,8 @@ class Cluster:
 
     Requests go to any of `endpoints` that responds: the brokers, or the bootstrap address alone.
     Brokers forward alterations to the controller. Each call raises WrongCluster, and sends
-    nothing, when an address now leads to another cluster.
+    nothing, when an address now leads to another cluster. `described_at` is when the last
+    description that succeeded began, by `uptime`.
     """
 
     def __init__(
@@ -68,6 +70,7 @@ class Cluster:
         self.cluster_id = description.cluster_id
         self.brokers = description.brokers
         self.endpoints = description.endpoints
+        self.described_at = 0.0
         self._description = description
         self._connection = connection
         self._brokers = Brokers(connection, self.cluster_id, description.endpoints, timeout)
@@ -188,8 +191,9 @@ class Cluster:
         broker: int | None,
         timeout: float | None,
     ) -> T:
-        response = self._brokers.read(request, broker, timeout)
+        began, response = uptime(), self._brokers.read(request, broker, timeout)
         if response.error_code == 0:
+            self.described_at = began
             return read(response.entries)
         if response.error_code == messages.CLUSTER_AUTHORIZATION_FAILED:
             raise messages.make_authorization_error(self._connection, messages.DESCRIBE_CONFIGS)

@@ -16,6 +16,7 @@ from quota_ops.kafka.cluster import Cluster
 from quota_ops.kafka.connection import Connection
 from quota_ops.kafka.messages import CLUSTER_AUTHORIZATION_FAILED, build_alter_request
 from quota_ops.kafka.preflight import preflight
+from quota_ops.model.errors import NoResponse
 from quota_ops.model.plans.ledger_edits import INTENDED
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.rows import DesiredRow
@@ -144,6 +145,30 @@ def test_a_value_that_somebody_sets_while_a_response_is_awaited(lab: Lab) -> Non
     assert {row for outcome in run.folder.outcomes(APPLIED) for row in outcome.rows} == {
         (entity, key) for entity, limits in state.items() for key in limits
     }
+
+
+@pytest.mark.parametrize("kind", ["plan", "alter"])
+def test_a_response_that_is_awaited_for_more_than_a_minute(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The request is sent again: the cluster was described since, and nothing else has changed."""
+    read_clock, apply_once, waits = time.clock_gettime, Cluster.apply, iter([61.0])
+
+    def lose(cluster: Cluster, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
+        if seconds := next(waits, None):
+            monkeypatch.setattr(time, "clock_gettime", lambda clock: read_clock(clock) + seconds)
+            raise NoResponse("no response arrived")
+        return apply_once(cluster, alterations)
+
+    monkeypatch.setattr(Cluster, "apply", lose)
+    lab.desire(TEN)
+
+    if kind == "plan":
+        run_stages(lab.planned(), RESUMED)
+        assert lab.stored() == TEN
+    else:
+        assert lab.call("alter", "demo", "--names", "user=u3", "--add", f"{KEY}=7").returncode == 0
+        assert lab.stored() == {"user=u3": {KEY: 7.0}}
 
 
 @pytest.mark.parametrize("kind", ["plan", "alter"])

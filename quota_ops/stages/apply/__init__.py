@@ -122,13 +122,12 @@ def apply_plan(
 
 
 class _Described(NamedTuple):
-    """The values that the cluster stored `at` a time of `uptime`; stale from `stale_at` on.
+    """The values that the cluster stored; stale from `stale_at` on, by `uptime`.
 
     `moved` has the rows that other brokers share now than in the plan, with the reason.
     """
 
     stored: Stored
-    at: float
     stale_at: float
     moved: Mapping[Key, str]
 
@@ -141,7 +140,7 @@ def _describe(
     for row in lost:
         if same(stored.get(row.id), row.value):
             del stored[row.id]
-    return _Described(stored, began, began + compute_max_age(uptime() - began), moved)
+    return _Described(stored, began + compute_max_age(uptime() - began), moved)
 
 
 _Reason = tuple[Status, str | None]
@@ -195,7 +194,7 @@ class _Writer(Struct):
 
     def _find_reasons(self, rows: Sequence[Difference], released: Keys) -> dict[Key, _Reason]:
         """Return why rows are not sent now; of several reasons, the last one below counts."""
-        (stored, _, _, moved), now = self.described, iso_utc()
+        (stored, _, moved), now = self.described, iso_utc()
         planned = {row.id: row for row in rows}
         already = {key for key, row in planned.items() if same(stored.get(key), row.target)}
         not_skipped = planned.keys() - already - self.waiting
@@ -223,7 +222,7 @@ class _Writer(Struct):
 
     def _send(self, alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
         self.find_released()
-        refuse_old(self.described.at)
+        refuse_old(self.cluster)
         return self.cluster.apply(alterations)
 
     def _clear_lost(

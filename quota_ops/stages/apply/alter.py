@@ -46,22 +46,23 @@ def apply_alter(folder: RunFolder, cluster: Cluster) -> None:
     alter, plan, attempt = folder.read(ALTER), folder.plan(), Attempt(folder)
     entities = [*map(Entity.parse, dict.fromkeys(row.entity for row in plan.writes))]
     only = entities[0] if len(entities) == 1 else None
-    at, stored = uptime(), cluster.describe_values(None, None, only)
+    stored: Stored = cluster.describe_values(None, None, only)
     _refuse_changed(plan.writes, stored)
     if alter.until is not None:
         _hold_entities(folder.records.holds, entities, alter.until, alter)
     failed = _edit_ledger(partial(record_intents, folder, plan, stored, state=ALTERED))
 
     def send(alterations: Sequence[Alteration]) -> tuple[EntityResponse, ...]:
-        refuse_old(at)
+        refuse_old(cluster)
         return cluster.apply(alterations)
 
     def write(number: int, rows: Sequence[Difference]) -> tuple[Outcome, ...]:
-        nonlocal at, stored
-        if uptime() > at + OLDEST / 2:
-            at, stored = uptime(), cluster.describe_values(None, None, only)
-            _refuse_changed(rows, stored)
-        return send_noted(attempt, cluster, number, rows, stored, send=send)[0]
+        nonlocal stored
+        if uptime() > cluster.described_at + OLDEST / 2:
+            stored = cluster.describe_values(None, None, only)
+        _refuse_changed(rows, stored)
+        outcomes, stored = send_noted(attempt, cluster, number, rows, stored, send=send)
+        return outcomes
 
     def record() -> None:
         targets = {row.id: row.target for row in plan.writes}

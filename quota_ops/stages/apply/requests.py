@@ -16,12 +16,12 @@ OLDEST = 60.0
 """Seconds after which nothing is sent because of a description of the cluster."""
 
 
-def refuse_old(described_at: float) -> None:
-    """Raise Refused if the cluster was described, by `uptime`, too long before a request.
+def refuse_old(cluster: Cluster) -> None:
+    """Raise Refused if the cluster was last described too long before a request.
 
     What somebody has changed or held since then would be overwritten.
     """
-    if (age := uptime() - described_at) > OLDEST:
+    if (age := uptime() - cluster.described_at) > OLDEST:
         raise Refused(
             f"the cluster was described {age:,.0f} s ago: this process was paused, or the run "
             "store responds too slowly"
