@@ -77,14 +77,26 @@ class S3Server:
 @contextmanager
 def start_s3(folder: Path) -> Iterator[S3Server]:
     """Start a server with its data in a folder, and stop it at the end."""
-    weed = Path(sys.executable).with_name("weed")
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     config = folder / "identities.json"
     config.touch(mode=0o600)
     config.write_text(json.dumps({"identities": [_identity(*item) for item in ACTIONS.items()]}))
+    server = _start(folder, config)
+    try:
+        with suppress(AssertionError):
+            server.wait()
+        if not server.process.alive:  # another process has taken one of its ports meanwhile
+            server = _start(folder, config)
+        server.wait()
+        yield server
+    finally:
+        server.process.stop(0.0)  # it needs 15 seconds to end by itself
+
+
+def _start(folder: Path, config: Path) -> S3Server:
     ports, mark = _choose_ports(), f"-dir={folder}/"
     command = (
-        str(weed),
+        str(Path(sys.executable).with_name("weed")),
         "-logtostderr=true",
         "server",
         "-s3",
@@ -103,12 +115,7 @@ def start_s3(folder: Path) -> Iterator[S3Server]:
         "-volume.preStopSeconds=0",
     )
     process = launch(command, mark=mark, log=folder / _LOG, environment={}, detached=False)
-    server = S3Server(folder, ports, process)
-    try:
-        server.wait()
-        yield server
-    finally:
-        process.stop(0.0)  # it needs 15 seconds to end by itself
+    return S3Server(folder, ports, process)
 
 
 def _identity(name: str, actions: Sequence[str]) -> dict[str, object]:
