@@ -117,8 +117,8 @@ _VOLATILE = (
     (r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "TIME"),
     (r"\b\d{4}-\d\d-\d\d\b", "DAY"),
     (r'"queries": \d+', '"queries": TIMES'),
-    (r'"attempt": "[0-9a-f]{32}"', '"attempt": ATTEMPT'),
-    (r'"(applied|rows)": "[0-9a-f]{64}"', r'"\1": DIGEST'),
+    (r'"(applied|attempt)": "[0-9a-f]{32}"', r'"\1": ATTEMPT'),
+    (r'"rows": "[0-9a-f]{64}"', '"rows": DIGEST'),
     (r"\b\d[\d.]* (ms|s)\b|\b\d+ min \d\d s\b", "DURATION"),
     (r"\b[0-9a-f]{40}\b|\b(?=[0-9a-f]*[a-f])[0-9a-f]{7}\b", "COMMIT"),
     (r"(?<=  )\d[\d.]* kB(?=  |\n|$)", "SIZE"),  # of a run: its files hold times
