@@ -57,14 +57,18 @@ def test_page() -> None:
 
 
 def test_a_day_without_a_run_changes_no_total() -> None:
-    """A cluster that no run compared on a day counts as it was when one last did."""
-    days = [make_day("demo", 3, 5), make_day("prod-eu", 3, 0), make_day("prod-eu", 2, 1)]
+    """A cluster that no run compared on a day counts as it was when one last did.
+
+    One that is not in Git any more does not: it may have another name now.
+    """
+    days = [make_day(name, 3, ago) for name, ago in (("demo", 5), ("old", 9), ("prod-eu", 0))]
+    days.append(make_day("prod-eu", 2, 1))
     page = fleet_page.as_html(FLEET[:2], None, FleetHistory(days))
 
     shown = re.findall('aria-label="(Quotas [^"]*)"', page)
     assert shown == [
-        "Quotas in sync: 99.6 % on 2026-11-21, between 99.2 % and 99.6 % on 3 days",
-        "Quotas drifted: 1 on 2026-11-21, between 1 and 6 on 3 days",
+        "Quotas in sync: 99.6 % on 2026-11-21, between 98.8 % and 99.6 % on 3 days",
+        "Quotas drifted: 1 on 2026-11-21, between 1 and 14 on 3 days",
     ]
 
 

@@ -85,7 +85,7 @@ def as_html(
     clusters, history = rank_clusters(fleet), history or FleetHistory()
     reports = {name: report for name, report in fleet if isinstance(report, Report)}
     finished = max((report.finished for report in reports.values()), default=None)
-    today = {name: _count_now(report) for name, report in reports.items()}
+    today = {name: _count_now(report) for name, report in fleet}
     days = history.group_days()
     total = Counter[RowStatus]()
     for cluster in clusters:
@@ -123,9 +123,11 @@ def as_html(
     )
 
 
-def _count_now(report: Report) -> tuple[int, int] | None:
+def _count_now(report: Report | str) -> tuple[int, int] | None:
     """Return how many quotas are in sync, of how many declared; None if that is unknown."""
-    return (count_in_sync(report), report.plan.desired) if report.plan else None
+    if isinstance(report, Report) and report.plan:
+        return count_in_sync(report), report.plan.desired
+    return None
 
 
 def _make_line(
@@ -192,7 +194,7 @@ def _draw_totals(
 ) -> Iterable[tuple[str, Markup]]:
     """Yield the heading and the chart of each total; nothing until there are two days.
 
-    A cluster that no run compared on a day counts as it was when one last did.
+    A cluster that no run compared on a day counts as it was when one last did, if it is still one.
     """
     shares: list[tuple[str, float | None]] = []
     drifted: list[tuple[str, float]] = []
@@ -203,6 +205,7 @@ def _draw_totals(
         if day.declared is not None and (finished is None or day.date < finished[:10])
     )
     for date, of_date in groupby(days, lambda day: day.date):
+        latest = {name: day for name, day in latest.items() if name in today}
         latest |= {day.cluster: day for day in of_date}
         declared, in_sync, others = (
             sum(getattr(day, name) or 0 for day in latest.values())
