@@ -242,5 +242,6 @@ def sandbox_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pa
     """Return the home of a sandbox of this test, stopped at its end."""
     monkeypatch.setenv("QUOTA_OPS_SANDBOX", str(tmp_path / "sandbox"))
     monkeypatch.setenv("QUOTA_OPS_CONNECTIONS", str(tmp_path / "connections"))
+    monkeypatch.setenv("QUOTA_OPS_RUN_STORE", str(tmp_path / "store"))
     yield tmp_path / "sandbox"
     stop_sandbox()
