@@ -53,6 +53,7 @@ def test_page() -> None:
         "All quotas",
         "Drift most often",
     ]
+    assert "runs refused: at validate, apply or verify, in" in page.said("small")[-1]
     assert page.elements["tr",] == 1 + len(FLEET) + 1 + 4 + 1 + 2
 
 
