@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from quota_ops.model.quotas.quota import (
     BYTE_UNITS,
     QUOTA_KEYS,
+    add_limits,
     explain_unalterable,
     find_applied,
     format_limit,
@@ -159,3 +160,19 @@ def test_what_brokers_apply_for_a_stored_value(key: str, value: float, applied: 
 def test_a_limit_is_multiplied_as_people_compute_it() -> None:
     """Three brokers with 33.3 % serve 99.9 %, although the doubles make 99.89999999999999."""
     assert multiply_limit(33.3, 3) == 99.9
+
+
+@pytest.mark.parametrize(
+    ("limits", "total"),
+    [
+        ([], 0),
+        ([0.1, 0.1, 0.1], 0.3),
+        ([1.1, 2.2], 3.3),
+        ([1361195397906.432], 1361195397906.432),
+        ([2.0**52, 4.0], 2.0**52 + 4),
+        ([1e6, inf], inf),
+    ],
+)
+def test_limits_are_added_as_people_add_them(limits: list[float], total: float) -> None:
+    """No sum is above a ceiling with the same digits, however many these are."""
+    assert add_limits(limits) == total
