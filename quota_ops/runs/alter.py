@@ -16,7 +16,7 @@ from quota_ops.model.plans.scope import Scope
 from quota_ops.model.plans.strict_policy import combine_strictly
 from quota_ops.model.quotas.alteration import Alteration
 from quota_ops.model.quotas.difference import Difference
-from quota_ops.model.quotas.entity import IP, Entity
+from quota_ops.model.quotas.entity import Entity
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, Stored
 from quota_ops.model.runs.outcome import DONE
@@ -84,20 +84,12 @@ def _group(changes: Iterable[Difference]) -> tuple[Alteration, ...]:
     return tuple(Alteration(Entity.parse(name), tuple(keys)) for name, keys in values.items())
 
 
-def refuse_unwritable(
+def refuse_protected(
     alterations: Iterable[Alteration], policy: Policy, records: ClusterStore
 ) -> None:
-    """Raise Refused when cluster.yaml, or the one that was last applied, protects an entity.
-
-    InvalidInput for a network, which only the broker would reject.
-    """
+    """Raise Refused when cluster.yaml, or the one that was last applied, protects an entity."""
     scope = Scope(combine_strictly(Known.read(records).applied, policy))
     for alteration in alterations:
-        if "/" in (alteration.entity.as_dict().get(IP) or ""):
-            raise InvalidInput(
-                f"{alteration.entity} is no address. Nothing was sent.",
-                "Kafka limits single addresses and the default, not ranges. Pass one address.",
-            )
         if (met := scope.find_protection(alteration.entity)) is not None:
             where = "cluster.yaml" if met in policy.protect else "the last applied cluster.yaml"
             raise Refused(

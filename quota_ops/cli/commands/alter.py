@@ -102,7 +102,7 @@ def alter(
     from quota_ops.cli.stage_run import Begun, recording_end, run_begun
     from quota_ops.model.plans.approval import find_login
     from quota_ops.model.runs.run import Alter
-    from quota_ops.runs.alter import Undo, refuse_unwritable
+    from quota_ops.runs.alter import Undo, refuse_protected
     from quota_ops.runs.chain import CHAINS, READ_ONLY
     from quota_ops.runs.run import start_command_run
     from quota_ops.store.run.files import ALTER, APPLIED, VALIDATED
@@ -110,7 +110,7 @@ def alter(
     undone = None if undo is None else Undo.read(records.find_alter(session, undo))
     wanted = _read_wanted(session.policy, undone, source, (names, defaults, add, delete))
     typed = StageOptions(session, None, output, allow=allow, reason=reason if allow else None)
-    refuse_unwritable(wanted, session.policy, session.records)
+    refuse_protected(wanted, session.policy, session.records)
     session.find_connection()  # before a run is started
     desired, provenance = _read_desired(session, commit, must_know=not validate_only)
     until_time = _parse_until(session, until, reason, wanted, desired)

@@ -131,6 +131,11 @@ def _parse_name(text: str) -> tuple[str, str | None]:
     if name.startswith('"'):
         name = _read_quoted(text, kind, name)
     require_carried("--names", name)
+    if kind == IP and "/" in name:
+        raise InvalidInput(
+            f"--names {kind}={name} is not an address",
+            "Kafka limits single addresses and the default, not ranges. Pass one address.",
+        )
     return kind, name
 
 
