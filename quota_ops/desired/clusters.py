@@ -1,6 +1,5 @@
 """The clusters of a desired state: each in one folder, and nothing outside these folders."""
 
-import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
@@ -101,19 +100,19 @@ def _find_shared_dags(folders: Iterable[Path]) -> Iterator[_Duplicate]:
 def find_astray_files(desired_state: Path, folders: Iterable[Path]) -> list[tuple[Path, Path]]:
     """Return the quotas files outside the desired state in folders named like a cluster.
 
-    Each with the folder of that cluster. No run reads them. None without a checkout of Git.
+    Absolute paths, each with the folder of that cluster. No run reads them. None without a checkout
+    of Git.
     """
     clusters = {folder.name: folder for folder in folders}
     repository = Repository.of_checkout(desired_state) if clusters else None
     if repository is None:
         return []
     try:
-        prefix, files = repository.prefix(), repository.list_all(*YAML)
+        prefix, root, files = repository.prefix(), repository.root(), repository.list_all(*YAML)
     except GitFailed:
         return []
-    root = repository.folder.parents[prefix.count("/") - 1] if prefix else repository.folder
     return [
-        (Path(os.path.relpath(root / file)), clusters[name])
+        (root / file, clusters[name])
         for file in files
         if not file.startswith(prefix) and _has_quotas(root / file)
         for name in Path(file).parent.parts[-1:]

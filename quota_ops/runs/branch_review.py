@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from quota_ops.desired.clusters import refuse_stray_files
+from quota_ops.desired.clusters import find_astray_files, refuse_stray_files
 from quota_ops.desired.files import SHARED, cluster_folders
 from quota_ops.desired.git.branch import Branch, list_users
 from quota_ops.desired.read import find_clusters_that_use, find_policy
@@ -47,6 +47,19 @@ def find_stray_files(branch: Branch) -> tuple[Problem, ...]:
         found = _below_root(branch, invalid.problems)
         return tuple(problem for problem in found if problem.file in changed)
     return ()
+
+
+def describe_astray_files(branch: Branch) -> tuple[str, ...]:
+    """Return a note on each changed quotas file outside the desired state: no run reads it."""
+    found = find_astray_files(branch.desired_state, cluster_folders(branch.desired_state))
+    root = branch.repository.root()
+    changed = replace(branch.repository, folder=root).changed_since(branch.base) if found else ()
+    return tuple(
+        f"{code(file)}: quotas outside {code(f'{branch.prefix}{folder.name}')}, so no run reads "
+        "them. Move the file there."
+        for path, folder in found
+        if (file := str(path.relative_to(root))) in changed
+    )
 
 
 def _below_root(branch: Branch, problems: Sequence[Problem]) -> tuple[Problem, ...]:

@@ -1,6 +1,7 @@
 """The command `check`: check the YAML files."""
 
 import json
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
@@ -92,7 +93,8 @@ def check_clusters(
     folders = folders or list(find_clusters(desired_state))
     checked = [_check_cluster(folder, partial(read, folder), output) for folder in folders]
     unused = [] if clusters else find_unused_files(desired_state, folders)
-    astray = [] if clusters else find_astray_files(desired_state, folders)
+    outside = [] if clusters else find_astray_files(desired_state, folders)
+    astray = [(os.path.relpath(path), folder) for path, folder in outside]
     try:
         _show_all(checked, output, strict=strict, unused=unused, astray=astray)
     finally:  # even after an error: all problems are listed in one pass
@@ -131,7 +133,7 @@ def _show_all(
     *,
     strict: bool,
     unused: Sequence[str] = (),
-    astray: Sequence[tuple[Path, Path]] = (),
+    astray: Sequence[tuple[str, Path]] = (),
 ) -> None:
     from quota_ops.desired.files import SHARED
 
@@ -145,9 +147,7 @@ def _show_all(
             )
     else:
         values = {"clusters": checked, "unused_shared_files": unused}
-        click.echo(
-            json.dumps(values | {"files_outside": [str(file) for file, _ in astray]}, indent=1)
-        )
+        click.echo(json.dumps(values | {"files_outside": [file for file, _ in astray]}, indent=1))
     has_unsilenced = any(
         finding["silenced"] is None for cluster in checked for finding in cluster["findings"]
     )

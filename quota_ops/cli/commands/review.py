@@ -74,7 +74,12 @@ def review(
     from quota_ops.desired.git.branch import USUAL_TARGETS, Branch
     from quota_ops.model.runs.review import Links, Review
     from quota_ops.report.review.comment import GITHUB_LIMIT, GITLAB_LIMIT, as_comment
-    from quota_ops.runs.branch_review import ReviewOptions, find_stray_files, review_branch
+    from quota_ops.runs.branch_review import (
+        ReviewOptions,
+        describe_astray_files,
+        find_stray_files,
+        review_branch,
+    )
     from quota_ops.stages.use.recorded import read_group_use
     from quota_ops.store.places.run_store import find_run_store
 
@@ -97,6 +102,7 @@ def review(
                 head=head,
                 links=Links(shown_at, head, branch.base) if shown_at else None,
                 problems=(*find_stray_files(branch), *branch.find_code_owner_problems()),
+                notes=describe_astray_files(branch),
                 is_merged=branch.head == branch.base,
             )
             code = found.exit_code(fail_on_guards=fail_on_guards)

@@ -133,6 +133,10 @@ class Repository(Struct, frozen=True):
         """Return the path of the folder below the root of the checkout: `a/b/`, or empty."""
         return os.fsdecode(self._run("rev-parse", "--show-prefix").removesuffix(b"\n"))
 
+    def root(self) -> Path:
+        """Return the top folder of the checkout."""
+        return Path(os.fsdecode(self._run("rev-parse", "--show-toplevel").removesuffix(b"\n")))
+
     def is_shallow(self) -> bool:
         """Whether the clone lacks the beginning of its history."""
         return self._run("rev-parse", "--is-shallow-repository").strip() == b"true"

@@ -233,6 +233,8 @@ class Review(Struct, frozen=True):
     links: Links | None = None
     problems: tuple[Problem, ...] = ()
     """Problems outside the clusters' folders."""
+    notes: tuple[str, ...] = ()
+    """Sentences, in Markdown, on files that no run reads."""
     is_merged: bool = False
     """Whether the target branch has the head already."""
 

@@ -314,6 +314,7 @@ def as_comment(review: Review, limit: int = GITHUB_LIMIT) -> str:
     """
     head = [MARKER, f"**quota-ops · {summarize_review(review, code)}**{_commit(review)}"]
     head += list_problems(review.problems, review.links)
+    head += [f"\n⚠️ {note}" for note in review.notes]
     shown = [cluster for cluster in review.clusters if is_shown(cluster)]
     alone = len(review.clusters) == 1
     sections, most = list[str](), max(limit // _SHORTEST_ROW // max(len(shown), 1), 1)

@@ -25,6 +25,7 @@ def as_json(review: Review, exit_code: int) -> str:
     exit_code       that of the command
     base, head      the commits of the merge base and of the branch
     problems        file, line, column, message, remedy: in YAML files outside the clusters' folders
+    notes           sentences on changed quotas files that no run reads
     clusters        for each cluster with changed files: cluster, folder, verdict, is_removed,
                     compared_with (current: the cluster; merge base), error, unjudged (why there is
                     no verdict: what, detail, remedy; empty if every comparison was made), problems,
@@ -53,6 +54,7 @@ def as_json(review: Review, exit_code: int) -> str:
                 "base": review.base,
                 "head": review.head,
                 "problems": _problems(review.problems),
+                "notes": list(review.notes),
                 "clusters": [_cluster(cluster) for cluster in review.clusters],
             }
         )
