@@ -70,16 +70,8 @@ def update_ledger(
     name, number = run.about.run, run.about.sequence
     now = datetime.now(UTC)
     # The commit of a plan that waits is not applied yet: its owners and policy do not count.
-    waits = any(outcome.status is Status.WAITING for outcome in run.outcomes)
-    follows_git = is_last and not waits
-    # What holds keep a commit from writing that lacks the last one is still to be blocked later.
-    # Its policy is not the last one either, if it is certain that it lacks that commit.
-    changes = folder.find(CHANGES) or Changes()
-    is_behind = run.about.commit in commits[:-1] or changes.lacks is not None
-    is_held = any(row.action is Action.HELD for row in run.differences)
-    is_new = any(row.action in WRITES and not row.restores for row in run.differences)
-    only_held = is_held and not is_new
-    counts = follows_git and not (only_held and (is_behind or changes.uncompared is not None))
+    follows_git = is_last and all(row.status is not Status.WAITING for row in run.outcomes)
+    policy, commit = _find_applied(folder, run, commits) if follows_git else (None, None)
 
     def edit(known: dict[LedgerKey, LedgerRow]) -> None:
         ledger_edits.confirm(known, rows)
@@ -94,12 +86,30 @@ def update_ledger(
     ledger.change(
         folder.records,
         edit,
-        policy=run.policy if follows_git and not (only_held and is_behind) else None,
-        commit=run.about.commit if counts else None,
+        policy=policy,
+        commit=commit,
         declared=digest_of((*row[:3], *row[4:]) for row in declared),
         sequence=number,
         brokers=brokers,
     )
+
+
+def _find_applied(
+    folder: RunFolder, run: AppliedRun, commits: Sequence[str]
+) -> tuple[Policy | None, str | None]:
+    """Return the policy and the commit that a run leaves as the last applied ones.
+
+    A commit that lacks the last one, and that holds keep from writing, has to be blocked later. So
+    it does not count, and its policy neither; if Git cannot compare the two, its policy does.
+    """
+    commit, changes = run.about.commit, folder.find(CHANGES) or Changes()
+    is_held = any(row.action is Action.HELD for row in run.differences)
+    if is_held and not any(row.action in WRITES and not row.restores for row in run.differences):
+        if commit in commits[:-1] or changes.lacks is not None:
+            return None, None
+        if changes.uncompared is not None:
+            return run.policy, None
+    return run.policy, commit
 
 
 def _list_rows(
