@@ -19,7 +19,7 @@ from quota_ops.airflow.notify import (
     make_dag_callback,
     send_notification,
 )
-from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback, explain_pools
+from quota_ops.airflow.options import DEFAULT_ARGS, Options, add_callback
 from quota_ops.airflow.runs import (
     ClusterFolder,
     find_store,
@@ -109,7 +109,6 @@ def build_drift_dag(
         last = overview.override(**every["overview"])(clusters, run_store)
         add_report_button(last)
         described >> diff >> reported >> last
-    dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
     return dag
 
 

@@ -9,7 +9,6 @@ from typing import Any
 from airflow.sdk import DAG, Param
 
 from quota_ops.airflow.notify import Notify
-from quota_ops.airflow.options import explain_pools
 from quota_ops.airflow.task_group import QuotaReconcile
 from quota_ops.airflow.tasks import LONGEST, build_dag
 from quota_ops.desired.files import dag_id
@@ -138,5 +137,4 @@ def build_reconcile_dag(
             prefix_group_id=False,
             **group,
         )
-    dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
     return dag

@@ -2,7 +2,8 @@
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
@@ -15,7 +16,7 @@ from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.links import find_page_link, offer_link
-from quota_ops.airflow.options import log_pools
+from quota_ops.airflow.options import explain_pools, log_pools
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
 from quota_ops.model.plans.guard import Guard, describe_idle_guard
@@ -275,17 +276,21 @@ LONGEST = timedelta(hours=2)
 """The longest duration of a run, without the time that its plan waits for approval."""
 
 
+@contextmanager
 def build_dag(
     dag_id: str, *, crons: Sequence[str], longest: timedelta = LONGEST, **more: Any
-) -> DAG:
+) -> Iterator[DAG]:
     """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`.
 
-    `crons` are in UTC; Airflow reads a plain text in its own time zone.
+    The block adds its tasks; then its documentation names their pools. `crons` are in UTC: Airflow
+    reads a plain text in its own time zone.
     """
     schedule = MultipleCronTriggerTimetable(*crons, timezone="UTC") if crons else None
-    return DAG(
+    with DAG(
         dag_id, schedule=schedule, catchup=False, max_active_runs=1, dagrun_timeout=longest, **more
-    )
+    ) as dag:
+        yield dag
+    dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]+")

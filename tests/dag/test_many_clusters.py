@@ -80,13 +80,14 @@ def test_the_options_of_many_clusters(repository: Repository) -> None:
     """The ids have a prefix, schedules are spread, and each DAG names the pools that it needs."""
     from airflow.dag_processing.dagbag import DagBag
 
+    repository.add_policy("demo", "usage: {prometheus: away, match: {cluster: demo}}")
     dags = repository.root / "dags"
     dags.mkdir()
     (dags / "quotas.py").write_text((ROOT / "docs" / "examples" / "many_clusters.py").read_text())
     bag = DagBag(dag_folder=dags)
 
     assert bag.import_errors == {}
-    names = ("reconcile_demo", "reconcile_never", "reconcile_odd_one", "drift")
+    names = ("reconcile_demo", "reconcile_never", "reconcile_odd_one", "drift", "record_use")
     assert set(bag.dags) == {f"quotas_{name}" for name in names}
     demo: Any = bag.dags["quotas_reconcile_demo"]
     assert [cron.expression for cron in demo.schedule.timetables] == ["2,32 * * * *"]
