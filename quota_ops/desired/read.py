@@ -151,15 +151,15 @@ def _read_cluster(
     if left_out:
         files = [file for file in files if file.source.name not in left_out]
         quotas = tuple(quota for file in files for quota in file.quotas)
+    findings, silences = check_files(files, cluster, of_terms) if cluster else ((), ())
+    if problems:
+        findings = tuple(found for found in findings if found.code not in _OF_ALL_FILES)
     if cluster is None or (problems and not left_out):
         limits = sum(len(quota.limits) for quota in quotas)
-        findings = check_files(files, cluster, of_terms)[0] if cluster else ()
         there = {str(folder.path / name) for name in (CLUSTER_YAML, *names)}
         read = len((there | problems.files) - {str(folder.path)})
         raise problems.as_error(files=read, quotas=limits, findings=findings)
-    findings, silences = check_files(files, cluster, of_terms)
     decidable = _BY_FILES - _OF_ALL_FILES if left_out else _BY_FILES
-    findings = tuple(found for found in findings if not left_out or found.code in decidable)
     findings += tuple(find_idle_silences(findings, silences, decidable))
     sources = (cluster.source, *shared, *(file.source for file in files))
     contents = {source.name: source.content for source in sources} | clients

@@ -47,10 +47,12 @@ def test_nothing_is_found_that_an_invalid_file_may_disprove(tmp_path: Path) -> N
     )
     write(tmp_path, cluster=cluster)
     partial = read_cluster(tmp_path, skip_invalid=True)
+    with pytest.raises(InvalidDesiredState) as checked:
+        read_cluster(tmp_path)
     write(tmp_path, cluster=cluster, b=VALID.replace("alice", "bob"))
     whole = read_cluster(tmp_path)
 
-    assert partial.findings == ()
+    assert (partial.findings, checked.value.findings) == ((), ())
     assert sorted(finding.code for finding in whole.findings) == ["QO116", "QO118", "QO119"]
 
 
