@@ -7,6 +7,8 @@ import pytest
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.model.errors import InvalidDesiredState
+from quota_ops.report.outline.layout import plain
+from quota_ops.report.screens.plan import UNTIL_THEN, problems_screen
 
 CLUSTER = "cluster_id: MkU3OEVBNTcwNTJENDM2Qg\nconnection: demo\n"
 OWNERS = "owners: {search: {files: [b.yaml]}}\n"
@@ -73,6 +75,19 @@ def test_both_files_of_a_contradiction_are_left_out(tmp_path: Path) -> None:
 
     assert found == [(["a.yaml", "b.yaml"], ["user=carol"])] * 2
     assert [file.file for file in foreign.invalid] == ["a.yaml", "b.yaml"]
+
+
+def test_check_lists_both_files_of_a_contradiction(tmp_path: Path) -> None:
+    """Its problem is listed at one of them, and runs leave out the other too."""
+    write(tmp_path, b=VALID, c=VALID.replace("alice", "carol"))
+    with pytest.raises(InvalidDesiredState) as checked:
+        read_cluster(tmp_path)
+
+    assert plain(problems_screen(checked.value)).splitlines()[-3:] == [
+        "1 problem in 1 of 4 files (3 quotas read)",
+        f"Runs also leave out {tmp_path}/a.yaml, which contradicts a file above.",
+        UNTIL_THEN,
+    ]
 
 
 STOPS: dict[str, Callable[[Path], object]] = {

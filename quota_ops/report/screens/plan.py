@@ -62,11 +62,18 @@ def problems_screen(error: InvalidDesiredState, under: str = "") -> Screen:
         + f" ({counted(error.quotas, 'quota')} read)"
     )
     lines.append(line(total, Tone.REFUSAL))
-    names = {Path(problem.file).name for problem in error.problems}
+    files = {problem.file for problem in error.problems}
+    names = {Path(file).name for file in files}
     if names == {CODEOWNERS}:
         lines.append(line(UNREAD, Tone.CONTEXT))
+    elif error.quotas and error.files_with_problems < error.files and CLUSTER_YAML in names:
+        lines.append(line(STOPPED, Tone.CONTEXT))
     elif error.quotas and error.files_with_problems < error.files:
-        lines.append(line(STOPPED if CLUSTER_YAML in names else UNTIL_THEN, Tone.CONTEXT))
+        others = {problem.other.file for problem in error.problems if problem.other} - files
+        for file in sorted(file for file in others if Path(file).name != CLUSTER_YAML):
+            words = f"Runs also leave out {file}, which contradicts a file above."
+            lines.append(line(words, Tone.CONTEXT))
+        lines.append(line(UNTIL_THEN, Tone.CONTEXT))
     return tuple(lines)
 
 
