@@ -99,7 +99,8 @@ def build_drift_dag(
         description="Reports the differences between Git and the clusters; writes to no cluster",
         doc_md=ABOUT,
         crons=[schedule] if schedule else [],
-        deadline=notify.get("late"),
+        subject=DAG_ID,
+        notify=notify,
         tags={"quota-ops"},
         default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:

@@ -42,9 +42,9 @@ def find_news_link(page: Place, store: RunStore, context: "Context") -> str:
 
 
 def find_log_link(context: "Context") -> str:
-    """Return the link to the log of the task; empty if Airflow does not know its own address."""
-    task: Any = context["ti"]
-    return str(task.log_url) if _find_airflow_pages() else ""
+    """Return the link to the log of the task, if there is one and Airflow knows its own address."""
+    task: Any = context.get("ti")
+    return str(task.log_url) if task and _find_airflow_pages() else ""
 
 
 def _find_airflow_pages() -> str | None:

@@ -103,6 +103,24 @@ def make_dag_callback(dag: str, run_store: str | None, notify: Notify) -> Callba
     return notify_failure
 
 
+def make_timeout_callback(subject: str, notify: Notify) -> Callback:
+    """Make the callback of a DAG whose run Airflow ended, so that no task of it is left to send.
+
+    Airflow calls it for every failed run; a task sends the notification of all others.
+    """
+
+    def notify_timeout(context: "Context") -> None:
+        if context.get("reason") == "timed_out":
+            sentence = (
+                f"Airflow ended the run, which took longer than {context['dag'].dagrun_timeout}, "
+                "and skipped the tasks that had not ended"
+            )
+            news = News("failed", subject, sentence, find_log_link(context))
+            send_notification(notify, news, context)
+
+    return notify_timeout
+
+
 def _find_reason(context: "Context") -> str:
     """Return the error of the task; there is none if its process was killed."""
     return str(context.get("exception") or _KILLED).partition("\n")[0]

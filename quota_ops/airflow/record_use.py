@@ -44,7 +44,8 @@ def build_record_dag(
         description="Stores what clients used each day; writes to no cluster",
         doc_md=_ABOUT,
         crons=[_CRON],
-        deadline=notify.get("late"),
+        subject=DAG_ID,
+        notify=notify,
         tags={"quota-ops"},
         default_args={**DEFAULT_ARGS, **default_args},
     ) as dag:

@@ -16,6 +16,7 @@ from quota_ops.airflow.assets import APPLIED as APPLIED_ALIAS
 from quota_ops.airflow.assets import emit_applied
 from quota_ops.airflow.errors import NotBegun, log_errors
 from quota_ops.airflow.links import find_page_link, offer_link
+from quota_ops.airflow.notify import Notify, make_timeout_callback
 from quota_ops.airflow.options import explain_pools, log_pools
 from quota_ops.airflow.runs import ClusterFolder, open_run
 from quota_ops.model.errors import CannotJudge, GuardsRefused, InvalidInput, QuotaOpsError, Refused
@@ -278,16 +279,29 @@ LONGEST = timedelta(hours=2)
 
 @contextmanager
 def build_dag(
-    dag_id: str, *, crons: Sequence[str], longest: timedelta = LONGEST, **more: Any
+    dag_id: str,
+    *,
+    crons: Sequence[str],
+    subject: str,
+    notify: Notify,
+    longest: timedelta = LONGEST,
+    **more: Any,
 ) -> Iterator[DAG]:
     """Build a DAG that runs once at a time, skips missed runs, and ends a run after `longest`.
 
     The block adds its tasks; then its documentation names their pools. `crons` are in UTC: Airflow
-    reads a plain text in its own time zone.
+    reads a plain text in its own time zone. `subject` is the cluster in the notification of a run
+    that was ended.
     """
-    schedule = MultipleCronTriggerTimetable(*crons, timezone="UTC") if crons else None
     with DAG(
-        dag_id, schedule=schedule, catchup=False, max_active_runs=1, dagrun_timeout=longest, **more
+        dag_id,
+        schedule=MultipleCronTriggerTimetable(*crons, timezone="UTC") if crons else None,
+        catchup=False,
+        max_active_runs=1,
+        dagrun_timeout=longest,
+        on_failure_callback=make_timeout_callback(subject, notify),
+        deadline=notify.get("late"),
+        **more,
     ) as dag:
         yield dag
     dag.doc_md = f"{dag.doc_md}{explain_pools(dag)}"

@@ -8,13 +8,14 @@ from socket import AF_INET, SOCK_DGRAM, socket
 from typing import Any
 
 import pytest
+from structlog import get_logger
 
 from quota_ops.model.errors import InvalidInput, QuotaOpsError
 from quota_ops.report.records.json_report import COUNTED
 from quota_ops.store.places.run_store import safe_name
 from tests.dag.answering import approve
 from tests.dag.asset_events import list_events
-from tests.dag.repository import DagRun, Quotas, Repository
+from tests.dag.repository import DAGS, DagRun, Quotas, Repository
 
 pytestmark = pytest.mark.usefixtures("embedded")
 RECONCILE = "reconcile_demo"
@@ -98,6 +99,45 @@ def test_a_task_whose_host_died(demo: Repository) -> None:
     task.on_failure_callback[0](context)
     assert demo.told.read_text() == (
         "failed drift: the process of the task was killed, or its host died \n"
+    )
+
+
+def test_a_run_that_airflow_ends(repository: Repository) -> None:
+    """The scheduler skips the task report, so the DAG processor sends `failed`, for each DAG once.
+
+    For a run that fails by itself, a task sends it: the DAG processor sends nothing.
+    """
+    from airflow.dag_processing.dagbag import DagBag
+    from airflow.dag_processing.processor import _execute_dag_callbacks
+    from airflow.jobs.job import Job
+    from airflow.jobs.scheduler_job_runner import SchedulerJobRunner
+    from airflow.models.dagrun import DagRun as Run
+    from airflow.utils.session import create_session
+    from airflow.utils.state import DagRunState, TaskInstanceState
+    from sqlalchemy import select
+
+    repository.cluster("demo", cluster_id="AAAAAAAAAAAAAAAAAAAAAA")
+    job: Any = Job
+    scheduler: Any = SchedulerJobRunner(job())
+    for dag_id in (RECONCILE, "drift"):
+        repository.run(dag_id, marked=".*")
+        with create_session() as session:
+            newest = select(Run).where(Run.dag_id == dag_id).order_by(Run.id.desc()).limit(1)
+            run = session.scalars(newest).one()
+            run.state, run.start_date = DagRunState.RUNNING, AT
+            for task in run.get_task_instances(session=session):
+                task.state = TaskInstanceState.RUNNING
+            session.flush()
+            request = scheduler._schedule_dag_run(run, session)  # noqa: SLF001 - it has no other name
+            states = {str(task.state) for task in run.get_task_instances(session=session)}
+            assert (str(run.state), states) == ("failed", {"skipped"})
+        for reason in ("task_failure", request.msg):
+            told = request.model_copy(update={"msg": reason})
+            _execute_dag_callbacks(DagBag(dag_folder=DAGS), told, get_logger())
+    assert repository.told.read_text() == "".join(
+        f"failed {subject}: Airflow ended the run, which took longer than {longest}, and skipped "
+        "the tasks that had not ended \n"
+        for subject, longest in (("demo", "3:00:00"), ("drift", "2:00:00"))
     )
 
 
