@@ -196,7 +196,9 @@ def _refuse_owner(
 
 
 def _find_near(declared: str, owners: Iterable[str]) -> str | None:
-    """Return the owner of whose name this is a slip, or the same letters in another order."""
-    near = get_close_matches(declared, owners, n=1, cutoff=_NEAR)
-    mixed = (name for name in owners if sorted(name) == sorted(declared))
-    return next(iter([*near, *mixed]), None)
+    """Return the owner of whose name this is a slip, whatever its case and order of letters."""
+    by_folded = {name.casefold(): name for name in owners}
+    folded = declared.casefold()
+    near = get_close_matches(folded, by_folded, n=1, cutoff=_NEAR)
+    mixed = (name for name in by_folded if sorted(name) == sorted(folded))
+    return next((by_folded[name] for name in (*near, *mixed)), None)
