@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from quota_ops.cli.run_end import next_command
 from quota_ops.lab.kafka.broker import RunningBroker
-from quota_ops.runs.chain import RESUMED
+from quota_ops.runs.chain import CHAINS, RESUMED
+from quota_ops.stages.report.run_report import load_report
 from quota_ops.store.places.run_store import ENVIRONMENT, open_place
-from quota_ops.store.run.files import PLAN
+from quota_ops.store.run.files import FINDINGS, PLAN, VALIDATED
 from quota_ops.store.run.folder import RunFolder
 from tests.cli.test_screens import KEY
 from tests.lab import Lab, error_of, open_lab
@@ -130,3 +132,22 @@ def test_a_copy_inside_the_run_store_is_no_run(lab: Lab) -> None:
     assert [folder.name for folder in copy.parent.iterdir() if folder.name != "copy"] == [
         run.place.name
     ]
+
+
+def test_a_plan_that_could_not_be_stored_completely_is_not_offered(lab: Lab) -> None:
+    """If a file of the plan cannot be written, no broker validates it, and no command writes it."""
+    run = lab.start()
+    obstacle = on_disk(run.folder) / FINDINGS
+    obstacle.mkdir()
+
+    error = error_of(run, CHAINS["plan"])
+
+    assert error.message.startswith(f"{obstacle} cannot be written: ")
+    assert not run.folder.has(VALIDATED)
+    assert next_command("plan", run.folder, load_report(run.folder)) == ()
+    obstacle.rmdir()
+    resumed = lab.call("reconcile", "--run", str(on_disk(run.folder)))
+    assert resumed.stderr == (
+        "reconcile --run needs --approve DIGEST\n"
+        f"  This run has no plan to approve. How it ended: quota-ops show {on_disk(run.folder)}\n"
+    )

@@ -42,7 +42,7 @@ def plan_changes(
     others: Sequence[Difference] = (),
     find_use: Callable[[str], PrometheusConnection] = find_prometheus,
 ) -> Plan:
-    """Write plan.json, findings.json, origins.json and effects.json.
+    """Write findings.json, origins.json and effects.json, then plan.json.
 
     If cluster.yaml names an inventory, also writes the effects on its clients. If it names a source
     of use, also writes whom the cuts would have throttled; `find_use` looks up its connection.
@@ -64,10 +64,10 @@ def plan_changes(
         write_throttled(folder, plan, find_use=find_use)
     plan = plan.with_guards(judge_plan(folder, plan, earlier, effects, others))
     plan = override_guards(folder, plan, allow or {}, author or Author(None, find_login()))
-    folder.leave_plan(plan)
     write_findings(folder, plan)
     leave_origins(folder, plan.differences)
     write_effects(folder, effects)
+    folder.leave_plan(plan)  # last, because it is what a person approves
     refuse_unless_guards_pass(plan)
     return plan
 
