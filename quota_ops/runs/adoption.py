@@ -50,6 +50,7 @@ def adopt_quotas(
     with folder.stage("adopt"):
         cluster, before = connect(), ledger.read(records).rows
         rows = find_adoptions(cluster.describe(), desired.rows, desired.policy, wanted)
+        folder.leave_name()
         found = tuple(sorted(rows, key=lambda adoption: adoption.id))
         if wanted is not None and not found:
             raise _refuse_unknown("the cluster stores", wanted)

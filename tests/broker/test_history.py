@@ -49,6 +49,27 @@ def test_very_long_names_are_recorded(lab: Lab) -> None:
     assert lab.call("history", long).returncode == 0
 
 
+def test_a_mistyped_cluster_id_takes_no_name(lab: Lab) -> None:
+    """After runs that expected another cluster, the name is that of the cluster that it was."""
+    why = ("--reason", "x", "--by", "anna")
+    raised = ("--names", ALICE, "--add", f"{KEY}=20", *why)
+    lab.desire({ALICE: {KEY: 10.0}})
+    lab.run("reconcile")
+    lab.desire({ALICE: {KEY: 10.0}}, cluster_id=US)
+    for command in (("plan", "demo"), ("alter", "demo", *raised), ("adopt", "demo", "--all", *why)):
+        refused = lab.call(*command)
+        assert (refused.returncode, "expected the cluster" in refused.stderr) == (3, True)
+    lab.desire({ALICE: {KEY: 10.0}})
+    lab.run("reconcile")
+
+    commands = [("show", "demo/last"), ("history", "demo"), ("metrics",), ("runs", "demo")]
+    ended = [lab.call(*command) for command in commands]
+
+    assert [(one.returncode, one.stderr) for one in ended] == [(0, "")] * 4
+    assert 'quota_ops_cluster_compared{cluster="demo"} 1.0' in ended[2].stdout
+    assert [ended[3].stdout.count(text) for text in ("demo", US)] == [5, 0]
+
+
 def test_each_run_appends_what_it_found_and_did(lab: Lab) -> None:
     """A reconcile, an alter with its reason, a plan that finds the drift, and the repair."""
     lab.desire({ALICE: {KEY: 10.0}, "user=bob": {KEY: 5.0}})

@@ -69,6 +69,7 @@ def describe_cluster(
         metadata, _ = add_absent_brokers(metadata, cluster, policy, known.notes.brokers)
     if disagree:
         metadata = replace(metadata or Metadata(), disagree=disagree)
+    folder.leave_name()
     take_number_above(folder, known.table, claimed)
     folder.write_table(ACTUAL, [row for row in actual if row.id not in not_applied])
     folder.write_arrow(LEDGER, known.table)

@@ -47,6 +47,7 @@ def plan_alter(folder: RunFolder, cluster: Cluster, typed: Typed, allow: Mapping
     cleared address would leave another one without effect.
     """
     find_facts, stored = cluster.start_facts_query(), cluster.describe_values()
+    folder.leave_name()
     verified, applied, trouble = Known.read(folder.records)
     writes = _list_writes(cluster.cluster_id, typed(stored), stored, verified)
     _refuse_lost_addresses(writes, stored, allow)

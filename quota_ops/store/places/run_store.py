@@ -155,7 +155,7 @@ class RunStore(Struct, frozen=True):
         return self.root / "newest_runs" / "@".join(parts)
 
     def list_names(self) -> set[tuple[str, str]]:
-        """Return the folder of runs of each cluster name, with each cluster id that its runs had.
+        """Return the folder of runs of each cluster name, with each cluster id that its runs read.
 
         Raises InvalidInput like `Place.list`.
         """

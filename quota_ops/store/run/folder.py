@@ -303,7 +303,7 @@ class RunFolder:
         return self.read(files.POLICY)
 
     def leave_policy(self, policy: Policy) -> None:
-        """Write policy.json, and its cluster id to run.json and the store: a name may have several.
+        """Write policy.json, and its cluster id to run.json.
 
         Raises InvalidInput if the run is that of another cluster id.
         """
@@ -317,8 +317,15 @@ class RunFolder:
             )
         self.write(files.ABOUT, replace(about, cluster_id=cluster_id))
         self.write(files.POLICY, policy)
+
+    def leave_name(self) -> None:
+        """Record in the store that the cluster has this name, once the run has reached it.
+
+        Until then cluster_id may be mistyped, and would make the name that of two clusters.
+        """
         if not self.only_read:
-            newest = self.store.newest_run(about.cluster, cluster_id, about.dag_id)
+            about = self.about()
+            newest = self.store.newest_run(about.cluster, self.policy().cluster_id, about.dag_id)
             if not newest.exists():
                 newest.create(b"\n")
 

@@ -160,12 +160,12 @@ def find_names(store: RunStore, name: str, cluster_id: str) -> NamedCluster:
 
 
 def list_ids(known: Iterable[tuple[str, str]], cluster: str) -> tuple[str, ...]:
-    """Return the cluster ids that runs of a name had, from `RunStore.list_names`."""
+    """Return the cluster ids that runs of a name read, from `RunStore.list_names`."""
     return tuple(sorted(of for name, of in known if name == safe_name(cluster)))
 
 
 def find_id(store: RunStore, cluster: NamedCluster) -> str | None:
-    """Return the id of a cluster; None if no run of its name has read a cluster.yaml.
+    """Return the id of a cluster; None if no run of its name has reached a cluster.
 
     Raises InvalidInput if the store has no run of that name.
     """
@@ -192,7 +192,7 @@ def _choose_id(store: RunStore, cluster: str, known: Sequence[str]) -> str:
     the old one.
     """
     newest = islice(latest_first(store, store.runs(cluster)), _RECENT)
-    turns = [of for of, _ in groupby(filter(None, _read_ids([*newest])))]
+    turns = [of for of, _ in groupby(of for of in _read_ids([*newest]) if of and of in known)]
     ids = list(dict.fromkeys((*turns, *known)))
     if len({*turns}) == len(turns) > 0:
         _log.warning(
