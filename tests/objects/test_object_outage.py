@@ -97,11 +97,11 @@ def test_a_task_names_what_it_sent(lab: Lab, address: str, faults: Faults) -> No
     assert error.message.endswith("the store is overloaded. Sent before that: 1 key accepted")
 
 
-@pytest.mark.parametrize("name", ["clusters.parquet", "differences.parquet", "applied.json"])
+@pytest.mark.parametrize("name", ["clusters.parquet", "differences.parquet"])
 def test_a_file_of_a_run_that_is_not_returned(
     name: str, lab: Lab, address: str, faults: Faults
 ) -> None:
-    """A run that cannot read one of its files names the file and the reason."""
+    """A run that cannot read one of its tables names the file and the reason."""
     lab = replace(lab, address=address)
     lab.desire({"user=alice": {KEY: 1000.0}})
     faults.unread_at = f"/{name}"
