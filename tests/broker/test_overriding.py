@@ -162,10 +162,10 @@ def test_the_ways_out_of_several_overriding_quotas(lab: Lab) -> None:
 
     assert [re.split(" --until| --run", way)[0] for way in ways] == [
         f"alter demo {bob} --delete {KEY} --reason TEXT",
-        f"accept demo {bob} --key {KEY} --file team.yaml",
+        f"accept demo {bob} --key {KEY}",
         f"hold demo {bob}",
         f"alter demo {app} --delete {KEY} --reason TEXT",
-        f"accept demo {app} --key {KEY} --file team.yaml",
+        f"accept demo {app} --key {KEY}",
         f"hold demo {app}",
     ]
     assert (

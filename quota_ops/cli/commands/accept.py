@@ -46,7 +46,7 @@ Then:
     "receiver",
     metavar="FILE",
     help="The file below the cluster's folder for an entity that Git does not declare.  [default: "
-    "the only one]",
+    "that of its owner, else of the quota that it overrides, else the only one]",
 )
 @click.option("--dry-run", is_flag=True, help="Print the patch, and write nothing.")
 @options.on_cluster()
@@ -99,9 +99,14 @@ def accept(
         drifted = [limit for limit in list_altered(folder) if _is_wanted(limit.id, who, keys)]
     else:
         rows = [row for row in folder.differences() if _is_wanted(row.id, who, keys)]
+        overridden = {row.id: row.declared_entity for row in reversed(folder.overrides())}
         drifted = [
             NewLimit(
-                row.id, row.before, row.after, is_conflict=everything and row.kind is Kind.CONFLICT
+                row.id,
+                row.before,
+                row.after,
+                is_conflict=everything and row.kind is Kind.CONFLICT,
+                overridden=overridden.get(row.id, ""),
             )
             for row in rows
             if row.is_drift or (who is not None and row.kind in {Kind.UNMANAGED, Kind.OVERRIDING})

@@ -45,6 +45,8 @@ class NewLimit(NamedTuple):
     """Whether a change in Git would be lost, which a person must name."""
     replaces_any: bool = False
     """Whether it replaces whatever Git declares, as that run did not read it."""
+    overridden: str = ""
+    """The declared entity that it overrides, if any."""
 
 
 class Accepted(NamedTuple):
@@ -66,8 +68,9 @@ def accept_limits(
 ) -> Accepted:
     """Change the files of a cluster's folder, unless `dry_run`, and return what changed.
 
-    A quota that Git does not declare goes, with a reason, to the file `receiver` or, without one,
-    to the file that declares its entity, or to the only file.
+    A quota that Git does not declare goes, with a reason, to the file that declares its entity,
+    else to the file `receiver`, to one of its owner, to that of the quota that it overrides, or to
+    the only file.
     Raises InvalidDesiredState if the files have problems now, and InvalidInput if they change
     while they are written, or cannot be written.
     """
@@ -83,7 +86,7 @@ def accept_limits(
         if same(known and known.value, limit.value):
             already.add(row)
         elif known is None and limit.value is not None and limit.declared is None:
-            file, why = files.find(row.entity, row.key, limit.value)
+            file, why = files.find(row.entity, row.key, limit.value, limit.overridden)
             if file:
                 added.setdefault(file, {})[row] = limit.value
             else:
@@ -137,7 +140,7 @@ class _Receivers:
         self._scope = Scope(desired.policy)
         self._owner_of = {row.file: row.owner for row in desired.rows}
 
-    def find(self, entity: str, key: str, value: float) -> tuple[str | None, str]:
+    def find(self, entity: str, key: str, value: float, overridden: str) -> tuple[str | None, str]:
         """Return the name, below the cluster's folder, of the file for a new quota.
 
         None if no file can declare it, or a person must choose one; the text is why.
@@ -153,7 +156,9 @@ class _Receivers:
         only = self._files[0] if len(self._files) == 1 else None
         owner = self._owners.find_owner(quota.entity)
         owned = (name for name in self._files if owner and self._owner_of.get(name) == owner)
-        file = self._by_entity.get(entity) or self._receiver or next(owned, None) or only
+        declared = self._by_entity.get
+        file = declared(entity) or self._receiver or next(owned, None) or declared(overridden)
+        file = file or only
         if file is None:
             return None, f"Git does not declare it: pass a file, {self._example}"
         others = self._owner_of.get(file)

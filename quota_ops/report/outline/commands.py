@@ -15,7 +15,6 @@ from quota_ops.model.plans.guard_rules import judge_alteration
 from quota_ops.model.plans.plan import Plan
 from quota_ops.model.quotas.difference import Action, Kind
 from quota_ops.model.quotas.entity import Entity
-from quota_ops.model.quotas.owners import OwnerIndex
 from quota_ops.model.quotas.quota import QUOTA_KEYS
 from quota_ops.model.quotas.rows import OverrideRow
 from quota_ops.model.quotas.specification import format_flags
@@ -62,15 +61,11 @@ def format_names(row: ReportRow) -> str:
 
 
 def format_accept_options(row: ReportRow, report: Report) -> str:
-    """Return the options that name the key, and the file of a quota that `row` overrides.
-
-    Empty if nothing brings the value into Git. Without a file if `accept` finds it by the owner.
-    """
+    """Return the option that names the key, if any; also empty if Git cannot declare the value."""
     if not _has_ways(row) or find_respelled(row.overrides) or not _can_be_declared(row, report):
         return ""
     is_kept = row.difference.after is not None or row.status is RowStatus.OVERRIDING
-    key = f" --key {quote(row.difference.key)}" if is_kept else ""
-    return key + _format_file(row, report)
+    return f" --key {quote(row.difference.key)}" if is_kept else ""
 
 
 def _can_be_declared(row: ReportRow, report: Report) -> bool:
@@ -81,15 +76,6 @@ def _can_be_declared(row: ReportRow, report: Report) -> bool:
         if not any(allowed.accepts(entity) for allowed in report.plan.policy.scope):
             return False
     return key is None or value is None or spell_limit(key, value) is not None
-
-
-def _format_file(row: ReportRow, report: Report) -> str:
-    if not row.overrides:
-        return ""
-    owners = OwnerIndex(report.plan.policy.owners) if report.plan else OwnerIndex(())
-    owner = owners.find_owner(Entity.parse(row.difference.entity))
-    overridden = row.overrides[0]
-    return f" --file {quote(overridden.file)}" if owner in {None, overridden.owner} else ""
 
 
 def format_revert(row: ReportRow, report: Report) -> str:
@@ -174,8 +160,7 @@ def list_overriding_ways(report: Report) -> Iterator[str]:
         only = "".join(f" --key {quote(key)}" for key in keys)
         yield f"To remove it:         {_format_end(report, rows) or _BY_HAND}"
         if keys and not find_respelled(rows[0].overrides):
-            file = _format_file(rows[0], report)
-            yield f"To keep it:           {ways.accept}{names}{only}{file}{ways.accept_end}"
+            yield f"To keep it:           {ways.accept}{names}{only}{ways.accept_end}"
         yield f"To decide it later:   {ways.hold}{names}{ways.hold_end}"
     if (more := len(by_entity) - MOST_ENTITIES) > 0:
         yield f"… and the same for {counted(more, 'other entity')}."
