@@ -164,6 +164,22 @@ def test_files_beside_a_damaged_ledger(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stdout) == (0, before.stdout)
 
 
+def test_an_error_of_several_lines_has_no_escapes(tmp_path: Path) -> None:
+    """A comment shows each line of the reason and the remedy, and an annotation all as one line."""
+    root, out, usual = tmp_path / "repository", tmp_path / "out", CASES[0].values[0]
+    make_branch(root, usual["base"], usual["head"])  # type: ignore[index]
+
+    ended = call_cli(["review", "--out", str(out)], {"HOME": str(tmp_path)}, root)
+
+    first = "Run `quota-ops sandbox start`: it starts a Kafka on this machine and writes that file."
+    second = "For your own cluster, write the file yourself, for example:"
+    assert ended.returncode == 6
+    assert f"\n<br>``{first}``<br>`{second}`<br>`bootstrap.servers=" in ended.stdout
+    (issue,) = json.loads((out / "code-quality.json").read_text("utf-8"))
+    assert f"does not exist. {first} {second} bootstrap.servers=" in issue["description"]
+    assert ["\\n" in text for text in (ended.stdout, issue["description"])] == [False, False]
+
+
 def test_a_link_in_place_of_a_cluster_is_a_problem(tmp_path: Path) -> None:
     """The review rejects what check would reject after the merge."""
     root = tmp_path / "repository"

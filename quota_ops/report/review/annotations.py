@@ -73,7 +73,8 @@ def _of_unjudged(review: ClusterReview) -> Iterator[Annotation]:
     """Yield why there is no verdict, beside a line that each cluster has."""
     for reason in review.unjudged:
         words = ": ".join(filter(None, (f"Cannot judge, because {reason.what}", reason.detail)))
-        message = f"{words.rstrip('.')}. {reason.remedy}".rstrip()
+        lines = f"{words.rstrip('.')}. {reason.remedy}".rstrip().split("\n")
+        message = " ".join(map(str.strip, lines))
         path = f"{review.folder}/cluster.yaml"
         yield Annotation(Level.ERROR, path, 1, None, NOT_JUDGED, message)
 

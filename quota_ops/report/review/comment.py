@@ -99,19 +99,22 @@ def _removed(review: ClusterReview) -> Iterator[str]:
 def _error(review: ClusterReview) -> Iterator[str]:
     if review.error is None or review.problems or count_rejected(review):
         return  # the table has the broker's reasons
-    lines = [text.strip() for text in str(review.error).split("\n")]
-    yield f"\n❌ {'<br>'.join(map(code, lines[:_MOST_LINES]))}"
+    yield f"\n❌ {_code_lines(str(review.error), _MOST_LINES)}"
 
 
 def _unjudged(review: ClusterReview) -> Iterator[str]:
     """Yield why there is no verdict, and what the table shows nevertheless."""
     for reason in review.unjudged:
-        lines = [line.strip() for line in reason.detail.split("\n")][:_MOST_LINES]
-        detail = f": {'<br>'.join(map(code, lines))}" if reason.detail else "."
+        detail = f": {_code_lines(reason.detail, _MOST_LINES)}" if reason.detail else "."
         yield f"\n{UNJUDGED} Cannot judge, because {reason.what}{detail}"
-        yield from (f"<br>{code(reason.remedy)}",) if reason.remedy else ()
+        yield from (f"<br>{_code_lines(reason.remedy)}",) if reason.remedy else ()
     if review.base and review.base.invalid and review.own:
         yield "\nEach difference from the cluster counts as a change of this branch."
+
+
+def _code_lines(text: str, most: int | None = None) -> str:
+    """Return a code span for each line of a text: one span would show escaped line ends."""
+    return "<br>".join(code(line.strip()) for line in text.split("\n")[:most])
 
 
 def _owners(review: ClusterReview) -> Iterator[str]:
@@ -346,10 +349,9 @@ def _list_fitting(
 
 def as_failure(error: str, head: str | None) -> str:
     """Return the comment of a review that failed, so that none of an earlier commit stays."""
-    lines = [text.strip() for text in error.strip().split("\n")]
     commit = f" · commit {code(short(head))}" if head else ""
     return (
-        f"{MARKER}\n**quota-ops · ❌ the review failed**{commit}\n\n{'<br>'.join(map(code, lines))}"
+        f"{MARKER}\n**quota-ops · ❌ the review failed**{commit}\n\n{_code_lines(error.strip())}"
         "\n\nNothing is known about the changes of this commit.\n"
     )
 
