@@ -35,6 +35,7 @@ from quota_ops.runs.chain import CHAINS, RESUMED, SNAPSHOT_STAGES, list_sent, ru
 from quota_ops.runs.run import Run, connect_once
 from quota_ops.stages.report.end_record import find_audit_connection
 from quota_ops.stages.report.run_report import load_report
+from quota_ops.stages.succession import refuse_if_replaced
 from quota_ops.store.places.place import Place
 from quota_ops.store.places.run_store import (
     find_outer_store,
@@ -166,6 +167,8 @@ def _choose_resumed(name: str, folder: RunFolder, typed: StageOptions) -> Sequen
     if name in {"diff", "plan"}:
         refuse_written(folder, name)
     _refuse_on_alter(name, folder)
+    if name in {"apply", "verify", "reconcile"}:
+        refuse_if_replaced(folder)
     stages: Sequence[str] = RESUMED if name == "reconcile" else (name,)
     if folder.has(REPORT) and name in {"apply", "verify"}:
         stages = (name, "report")  # `runs` reads it

@@ -12,6 +12,7 @@ from quota_ops.model.plans.policy import Policy
 from quota_ops.model.quotas.quota import same
 from quota_ops.model.quotas.rows import Key, LedgerRow
 from quota_ops.model.quotas.tables import DESIRED, LEDGER
+from quota_ops.model.runs.outcome import DONE
 from quota_ops.model.runs.run import Beginning
 from quota_ops.model.stored import from_json
 from quota_ops.model.text import command
@@ -19,10 +20,11 @@ from quota_ops.store.ledger import claims, ledger_end
 from quota_ops.store.ledger.claims import Claim
 from quota_ops.store.ledger.ledger import Ledger, read, read_notes
 from quota_ops.store.places.parquet import to_rows, to_values
-from quota_ops.store.run.files import BEGAN, DESCRIBED, ROLLBACK
+from quota_ops.store.run.files import APPLIED, BEGAN, DESCRIBED, ROLLBACK
 from quota_ops.store.run.folder import RunFolder
 from quota_ops.store.run.order import last_number
 from quota_ops.store.run.restart import move_attempt
+from quota_ops.store.run.state import RunState
 
 
 def begin(folder: RunFolder) -> None:
@@ -108,6 +110,26 @@ def refuse_if_overtaken(folder: RunFolder) -> None:
     why = why_lost(folder, known) or why_overtaken(folder, known)
     if why is not None:
         raise Refused(why, format_new_plan_remedy(folder))
+
+
+def refuse_if_replaced(folder: RunFolder) -> None:
+    """Raise Refused if a later run applies, and all that this one planned was verified before.
+
+    Otherwise what the later run wrote would count against this one. Raises InvalidInput like
+    `ledger.read`.
+    """
+    run = RunState(folder, lambda *_: None)  # verify replaces a damaged file
+    found = run.read_back
+    if not folder.has(APPLIED) or found is None or not found.brokers:
+        return
+    is_done = all(row.status in DONE and not row.may_arrive for row in run.outcomes)
+    if not (is_done and all(broker.agrees for broker in found.brokers)):
+        return
+    if (why := why_overtaken(folder, read(folder.records))) is not None:
+        compare = command("verify", folder.about().cluster)
+        raise Refused(
+            why, f"This run was verified before, and stays so. To compare with Git now: {compare}"
+        )
 
 
 def format_new_plan_remedy(folder: RunFolder) -> str:

@@ -146,3 +146,24 @@ def test_a_plan_that_somebody_else_wrote_first_changed_nothing(lab: Lab) -> None
     undone = lab.call("rollback", str(on_disk(folder)), "--reason", "INC-31")
     assert (undone.returncode, undone.stdout) == (1, "")
     assert "wrote no changes of a plan, so there is nothing to roll back" in undone.stderr
+
+
+@pytest.mark.parametrize("command", ["apply", "verify", "reconcile"])
+def test_a_verified_run_stays_so_after_a_later_one(command: str, lab: Lab) -> None:
+    """Once a later commit was applied, no command replaces what proves that a run was verified."""
+    assert lab.call("reconcile", "demo", "--commit", "c1").returncode == 0
+    (run,) = lab.runs
+    lab.desire({**STATE, "user=bob": {KEY: 20.0}}, silence=SMALL)
+    assert lab.call("reconcile", "demo", "--commit", "c2").returncode == 0
+    before = {file: file.read_bytes() for file in on_disk(run).rglob("*") if file.is_file()}
+    approve = () if command == "verify" else ("--approve", run.read(PLAN).digest)
+
+    ended = lab.call(command, "--run", str(on_disk(run)), *approve)
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        "commit c2 was applied since this plan was made\n"
+        "  This run was verified before, and stays so. To compare with Git now: "
+        "quota-ops verify demo\n"
+    )
+    assert {file: file.read_bytes() for file in on_disk(run).rglob("*") if file.is_file()} == before
