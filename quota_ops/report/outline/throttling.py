@@ -20,7 +20,8 @@ def describe_throttling(found: Throttling | None) -> tuple[str, ...]:
     if found is None:
         return ()
     if found.trouble:
-        return (f"Whom the cuts would have throttled cannot be determined: {found.trouble}",)
+        why = " ".join(found.trouble.split())
+        return (f"Whom the cuts would have throttled cannot be determined: {why}",)
     cuts = sorted(found.cuts, key=_rank)
     more = len(cuts) - MOST
     return (
