@@ -9,9 +9,11 @@ import pytest
 
 from quota_ops.desired.read import read_cluster
 from quota_ops.kafka import delivery
+from quota_ops.model.commit import Provenance
 from quota_ops.model.errors import Refused
 from quota_ops.runs.adoption import Attribution, adopt_quotas
 from quota_ops.runs.chain import CHAINS, run_stages
+from quota_ops.runs.run import start_command_run
 from quota_ops.store.run.folder import RunFolder
 from tests.broker.late_alters import alter_users
 from tests.broker.lossy import IN_FLIGHT, TWICE, UNANSWERED, Lossy
@@ -223,7 +225,7 @@ def test_what_a_run_changes_after_it_was_described(lab: Lab) -> None:
 
     back = partial(reconcile, lab, "third", FIRST, "report")
     desired = read_cluster(lab.folder)
-    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
+    folder = start_command_run(lab.store, desired.policy, Provenance.given(None))
     with pytest.raises(Refused, match="has changed user=alice producer_byte_rate since"):
         adopt_quotas(
             *(folder, lambda: SlowDescription(lab.cluster, back, 2), lab.records, desired),  # type: ignore[arg-type]
@@ -239,7 +241,7 @@ def test_a_response_with_old_metadata_is_not_adopted(lab: Lab) -> None:
     old = list(lab.cluster.describe())
     reconcile(lab, "newer", NEWER, "report")
     desired = read_cluster(lab.folder)
-    folder = RunFolder.start(lab.store.new_run("demo"), cluster="demo", commit=None)
+    folder = start_command_run(lab.store, desired.policy, Provenance.given(None))
 
     words = "broker 1 responded with different values of user=alice producer_byte_rate"
     with pytest.raises(Refused, match=words):
