@@ -1,4 +1,4 @@
-"""The tasks of the reconcile DAG; each runs one stage on the run folder of its DAG run."""
+"""The tasks of the reconcile DAG; each runs stages of its DAG run. Also parts of every DAG."""
 
 import logging
 import re

@@ -56,7 +56,7 @@ OVERRIDDEN = 7
 """Git is stored, but an unmanaged quota is in force for some clients in place of it."""
 _NAME_ANOTHER = "Choose a folder elsewhere."
 _HAVE_OUT = frozenset({"diff", "plan", "validate", "report"})
-"""The commands with the option --out."""
+"""The commands of stages with the option --out."""
 
 
 class Begun(NamedTuple):

@@ -1,4 +1,4 @@
-"""A cluster, and the three calls that quota-ops makes: describe, validate and apply."""
+"""A cluster: describe, validate and apply its quotas, and read facts about its brokers."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress

@@ -1,4 +1,4 @@
-"""Every error that a user can see; the class decides the exit code."""
+"""The errors that a user can see; the class decides the exit code."""
 
 import errno
 import os

@@ -89,7 +89,7 @@ _log = logging.getLogger(__name__)
 def write_client_effects(
     engine: EffectsEngine, folder: RunFolder, earlier_writes: Targets = _NOTHING
 ) -> InventoryEffects | None:
-    """Write which clients the writes of a run affect; None if cluster.yaml has no inventory.
+    """Write which clients a run affects; None if it writes nothing or there is no inventory.
 
     They are compared with the limits that the clients have after `earlier_writes`. Writes nothing
     if the run has them already, for the same differences and inventory. Raises InvalidInput, with

@@ -1,4 +1,4 @@
-"""The engine inside the process, DuckDB, for the command line and pull requests."""
+"""The engine inside the process, DuckDB; it also judges what Spark has found to differ."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""diff: compare Git, the cluster and the ledger, with the same SQL on both engines."""
+"""diff: compare Git, the cluster and the ledger; only the first query may run on Spark."""
 
 from quota_ops.sql.job import diff_runs
 from quota_ops.store.run.folder import RunFolder

@@ -4,8 +4,9 @@
 compare with are `GuardThresholds` of a policy.
 
 All guards are functions of the artifacts of the run alone: the differences, the quotas and the
-ledger at the time of describe, and the policy. Apply judges the plan again and has to find exactly
-the same, so no guard may use the time, the current cluster or the current ledger.
+ledger at the time of describe, the policy, the commits, and the effects on clients. Apply judges
+the plan again and has to find exactly the same, so no guard may use the time, the current cluster
+or the current ledger.
 
 A write that restores the value that was last verified is no change of a limit: it never is a cut, a
 raise or any other risk, and the limits of other writes are compared as if it were restored already.

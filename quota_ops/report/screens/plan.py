@@ -1,4 +1,4 @@
-"""The screens of the command line, as values that `plain` and `terminal.show` lay out."""
+"""The screens of a plan, apply and verify, as values that `plain` and `terminal.show` lay out."""
 
 from collections import Counter
 from collections.abc import Sequence

@@ -41,9 +41,9 @@ def describe_cluster(
     files: str = "",
     skip_invalid: bool = False,
 ) -> None:
-    """Write the tables actual, ledger, holds and clusters, and the facts and metadata.
+    """Write the tables actual, ledger, holds and clusters, described.json, facts and metadata.
 
-    First, limits of the whole cluster are divided; Problems show files below the path `files`.
+    It divides limits of the whole cluster; Problems show files below the path `files`.
     With `skip_invalid`, files with a limit that cannot be divided are left out as invalid ones are.
     A quota that seems to have changed outside Git is queried a second time. The ledger is read
     first: a row that another run writes in between then looks unmanaged, and an unmanaged row

@@ -42,7 +42,7 @@ def plan_changes(
     others: Sequence[Difference] = (),
     find_use: Callable[[str], PrometheusConnection] = find_prometheus,
 ) -> Plan:
-    """Write findings.json, origins.json and effects.json, then plan.json.
+    """Write findings, origins and effects, where there are any, then plan.json.
 
     If cluster.yaml names an inventory, also writes the effects on its clients. If it names a source
     of use, also writes whom the cuts would have throttled; `find_use` looks up its connection.

@@ -21,7 +21,8 @@ _OWNED = ("entity", "key", "owner")
 def read_earlier_runs(folder: RunFolder) -> EarlierRuns:
     """Return what the ledger recorded when describe ran.
 
-    That is the number of managed rows of each owner, the last applied policy and the commits.
+    That is the number of managed rows of each owner, the last applied policy and the commits, with
+    how Git differs from them: the commit that this one lacks, and quotas with another owner.
     """
     table, changes = folder.read_table(LEDGER), folder.find(CHANGES)
     owners, notes = count_managed_rows(folder), read_notes(table)

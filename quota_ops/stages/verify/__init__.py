@@ -33,9 +33,10 @@ def verify_cluster(folder: RunFolder, cluster: Cluster, progress: Progress = SIL
 
     After an apply, the ledger records as verified the rows that every responding broker stores.
     Raises Refused when a row differs, when a broker does not respond before the deadline, when a
-    later run applies (immediately), when the newest file of the ledger was lost, and, without a
-    plan, when a cleared row has returned; Unreachable when no broker responds; WrongCluster when
-    an address leads to another cluster.
+    later run applies (immediately), and when the newest file of the ledger was lost; without a plan
+    also when a cleared row has returned, when rows have left Git since, and when limits are not in
+    force. Raises Unreachable when no broker responds; WrongCluster when an address leads to another
+    cluster.
     """
     differences = folder.differences() if folder.has(DIFFERENCES.file) else ()
     has_plan, has_applied = folder.has(PLAN), folder.has(APPLIED)

@@ -1,4 +1,4 @@
-"""The run store: all runs and ledgers, outside every checkout; only `prune` removes anything.
+"""The run store: all runs and ledgers, outside every checkout; only `prune` removes runs.
 
 docs/reference/run-store.md lists its folders.
 """

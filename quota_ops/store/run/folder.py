@@ -67,7 +67,7 @@ class RunFolder:
     def with_cache(self) -> Self:
         """Return the same folder, for a process that runs several stages.
 
-        It reads no artifact twice, even if another process changes the file meanwhile.
+        It parses no artifact twice, even if another process changes the file meanwhile.
         """
         return self if self.kept is not None else dataclasses.replace(self, kept={})
 
