@@ -69,9 +69,9 @@ def test_a_resumed_run_that_is_stopped_forgets_nothing(status: Status, lab: Lab)
 
 
 def test_a_later_run_makes_a_verification_old(lab: Lab) -> None:
-    """A verified run does not match Git once apply refused it: a later run wrote another value.
+    """A verified run does not match Git once a task refused to apply it: a later run wrote.
 
-    It shows what was verified before, and when.
+    It shows what was verified before, and when. The command line refuses before apply begins.
     """
     lab.desire({"user=alice": {KEY: 10.0}})
     run = lab.run("reconcile")
@@ -79,7 +79,7 @@ def test_a_later_run_makes_a_verification_old(lab: Lab) -> None:
     lab.run("reconcile")
 
     digest = run.read_json(PLAN)["digest"]
-    lab.call("apply", "--run", str(run.place), "--approve", digest)
+    assert isinstance(error_of(lab.resume(run, approve=digest), ("apply",)), Refused)
 
     assert shown(lab, run) == (
         "apply was incomplete, so it is unknown whether demo matches Git; "
