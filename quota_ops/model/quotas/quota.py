@@ -329,7 +329,7 @@ def to_decimal(limit: float) -> Decimal:
 def add_limits(limits: Iterable[float]) -> float:
     """Return the sum of limits as people add them: three times 0.1 is 0.3."""
     values = tuple(limits)
-    total = fsum(values)  # 60 times as fast as decimals, and exact for whole numbers
+    total = fsum(values)  # much faster than decimals, and exact for whole numbers
     return total if total.is_integer() else float(sum(map(to_decimal, values)))
 
 

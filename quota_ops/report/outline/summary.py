@@ -29,7 +29,7 @@ from quota_ops.report.outline.sentences import describe_protected
 class SyncStatus(StrEnum):
     """The status of a cluster in a word or two, the worst first; of a cut off run, its own.
 
-    `verbs` begin what is said of one cluster with it and of several.
+    `verbs` begin a sentence about one such cluster, and about several.
     """
 
     tone: Tone
